@@ -1,0 +1,1 @@
+"""The asset checks, one module per family of properties."""

@@ -1,0 +1,1 @@
+"""Long-term memory that can prove what it holds, why, and what left it."""

@@ -1,0 +1,1 @@
+"""From history to published memory: scope, extraction, pairing, chunking, diff, publish."""

@@ -1,0 +1,1 @@
+"""The PostgreSQL side: the embedded server, connections, migrations."""

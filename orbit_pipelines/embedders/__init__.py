@@ -1,0 +1,1 @@
+"""What turns text into vectors: the protocol and one module per embedder."""

@@ -1,0 +1,95 @@
+"""Everything this project raises on purpose.
+
+    OrbitError
+    ├── UsageError                  the request itself is wrong; exit code 2
+    │   ├── UnknownAccount
+    │   ├── UnknownPlan
+    │   ├── UnknownSource
+    │   └── UnknownMessage
+    ├── ImportFailed                a file that can't be imported; nothing of it was stored
+    │   ├── UnknownExportFormat
+    │   └── UnreadableExport
+    ├── DatabaseUnavailable         no server, or none that answers
+    ├── SchemaMismatch              the database's schema is older or newer than this program
+    ├── InstallationMismatch        another hash key, another number of buckets
+    ├── EmbeddingFailed             an embedder that errs, or answers with something unusable
+    ├── BuildFailed                 a build that can't go on
+    │   └── NothingStagedMayPass    publish refuses rows that break a promise
+    ├── OutOfSpace                  the disk is full
+    └── ServiceFailed               a supervised process that doesn't start or dies
+
+A message says which thing, what was seen, and what to do next; never a message's text. Errors raised for the
+person at the command line are printed without a trace; ``exit_code`` says what the command returns.
+"""
+
+
+class OrbitError(Exception):
+    """The root: something this project understands and can explain."""
+
+    exit_code = 1
+
+
+class UsageError(OrbitError):
+    """The request itself is wrong, whatever the state of the system."""
+
+    exit_code = 2
+
+
+class UnknownAccount(UsageError):
+    """No account has that user id."""
+
+
+class UnknownPlan(UsageError):
+    """No plan has that key."""
+
+
+class UnknownSource(UsageError):
+    """No registered source has that key."""
+
+
+class UnknownMessage(UsageError):
+    """No message has that id in that session of that store."""
+
+
+class ImportFailed(OrbitError):
+    """The file can't be imported; nothing of it was stored."""
+
+
+class UnknownExportFormat(ImportFailed):
+    """The content is none of the formats this program reads."""
+
+
+class UnreadableExport(ImportFailed):
+    """The file is missing, empty, cut short, or not what its format demands."""
+
+
+class DatabaseUnavailable(OrbitError):
+    """No server, or none that answers."""
+
+
+class SchemaMismatch(OrbitError):
+    """The database's schema is older or newer than this program."""
+
+
+class InstallationMismatch(OrbitError):
+    """The database was built with another hash key or another number of buckets."""
+
+
+class EmbeddingFailed(OrbitError):
+    """The embedder errs, or answers with something unusable."""
+
+
+class BuildFailed(OrbitError):
+    """The build can't go on; what was published before stays in force."""
+
+
+class NothingStagedMayPass(BuildFailed):
+    """The publish refuses staged rows that break a promise: excluded, forgotten or renumbered."""
+
+
+class OutOfSpace(OrbitError):
+    """The disk is full; nothing was half done."""
+
+
+class ServiceFailed(OrbitError):
+    """A supervised process doesn't start, or died."""

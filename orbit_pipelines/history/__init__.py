@@ -1,0 +1,1 @@
+"""The application's side: importing histories, the pair ledger, branches, flags."""

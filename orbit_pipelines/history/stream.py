@@ -1,0 +1,86 @@
+"""What every export format yields: one stream of sessions, whatever the file looked like.
+
+A format module knows its format and nothing of the database. It yields sessions in file order, one at a time, so that
+a file of any size passes through bounded memory, and reports what it could not read instead of raising, unless the
+file as a whole is unreadable.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Role = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMessage:
+    """One visible turn of the active branch.
+
+    ``message_id`` is the format's own id, or None where the format has none (storing then derives one from the
+    message's place in its session). ``parent_id`` is the nearest ancestor that is a visible turn too, None at the root;
+    for formats without a tree it is the message before. ``author`` is an actor id where the source tells one, else
+    None: the account's user for a user message, the agent for a reply. ``sent_at`` is in UTC, or None.
+    """
+
+    message_id: str | None
+    parent_id: str | None
+    role: Role
+    content: str
+    sent_at: datetime | None = None
+    author: str | None = None
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSession:
+    """One conversation: its active branch in order, and the ids that are off it.
+
+    ``session_id`` is the format's own id, or None where it has none. ``left_behind`` holds the ids of messages that
+    the file shows off the active branch; their text is not carried.
+    """
+
+    session_id: str | None
+    messages: tuple[ParsedMessage, ...]
+    title: str | None = None
+    started_at: datetime | None = None
+    left_behind: frozenset[str] = frozenset()
+    do_not_remember: bool = False
+    channel: str | None = None
+    chat_type: str | None = None
+    session_kind: str = "chat"
+    hook_source: str | None = None
+    participants: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a readable file that was skipped, replaced or doubtful.
+
+    ``kind`` is a stable word for counting (``broken_conversation``, ``broken_line``, ``text_replaced``,
+    ``current_node_missing``, ``cycle`` …), ``where`` names the thing (a conversation's id, a line's number), ``what``
+    says what was seen and done. Never message text.
+    """
+
+    kind: str
+    where: str
+    what: str
+
+
+@dataclass(slots=True)
+class Problems:
+    """Collects what a reading came across; counts everything, keeps the first of each kind to show."""
+
+    keep: int = 20
+    counts: dict[str, int] = field(default_factory=dict)
+    shown: list[Problem] = field(default_factory=list)
+
+    def add(self, kind: str, where: str, what: str) -> None:
+        """Count one problem, and keep it while fewer than ``keep`` of its kind are kept."""
+        seen = self.counts.get(kind, 0)
+        self.counts[kind] = seen + 1
+        if seen < self.keep:
+            self.shown.append(Problem(kind, where, what))
+
+
+SessionStream = Iterator[ParsedSession]

@@ -1,0 +1,1 @@
+"""What the assets and checks connect to: settings and a connect(), one class per outside system."""
