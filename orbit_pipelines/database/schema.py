@@ -1,0 +1,99 @@
+"""The revision of a database's schema: bring it up to date, and refuse to work on another one."""
+
+from functools import cache
+from pathlib import Path
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from psycopg.rows import TupleRow
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from orbit_pipelines.database.connection import connect, describe
+from orbit_pipelines.errors import DatabaseUnavailable, OutOfSpace, SchemaMismatch
+
+PostgresConnection = psycopg.Connection[TupleRow]
+
+
+def migrate(url: str, revision: str = "head") -> None:
+    """Bring a database to a revision; safe when several processes do it at once.
+
+    Raises:
+        SchemaMismatch: the database was made by a newer program.
+        DatabaseUnavailable: no server answers, or the user may not change the schema.
+        OutOfSpace: the server's disk is full; nothing was changed.
+    """
+    with connect(url) as connection:
+        _refuse_newer(_revision_of(connection))
+    engine = create_engine("postgresql+psycopg://", creator=lambda: connect(url), poolclass=NullPool)
+    try:
+        with engine.begin() as connection:
+            command.upgrade(_configuration(connection=connection), revision)
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise DatabaseUnavailable(
+            f"The schema can't be changed at {describe(url)}: {error.diag.message_primary}. Connect as the database's "
+            "owner; where it is the extension, have a superuser run: create extension vector;"
+        ) from error
+    except psycopg.errors.DiskFull as error:
+        raise OutOfSpace(
+            "The disk of the PostgreSQL server is full; the schema is as it was. Free some space."
+        ) from error
+
+
+def current_revision(url: str) -> str | None:
+    """Return the revision a database is at, None when it has no schema of ours."""
+    with connect(url) as connection:
+        return _revision_of(connection)
+
+
+def require_current_schema(connection: PostgresConnection) -> None:
+    """Refuse a database whose schema isn't this program's.
+
+    Raises:
+        SchemaMismatch: it is absent, older or newer; the message names what to run.
+    """
+    found = _revision_of(connection)
+    _refuse_newer(found)
+    if found is None:
+        raise SchemaMismatch(f"The database {connection.info.dbname!r} has no tables yet. Run: orbit migrate")
+    if found != head_revision():
+        raise SchemaMismatch(
+            f"The database {connection.info.dbname!r} is at schema {found}, and this program needs {head_revision()}. "
+            "Run: orbit migrate"
+        )
+
+
+def head_revision() -> str:
+    """Return the revision this program works with."""
+    return str(_scripts().get_current_head())
+
+
+def _refuse_newer(found: str | None) -> None:
+    known = {script.revision for script in _scripts().walk_revisions()}
+    if found is not None and found not in known:
+        raise SchemaMismatch(
+            f"The database is at schema {found}, which this program ({head_revision()}) doesn't know: a newer one made "
+            "it. Upgrade this program: git pull && make install"
+        )
+
+
+def _revision_of(connection: PostgresConnection) -> str | None:
+    with connection.transaction():
+        exists = connection.execute("select to_regclass('public.orbit_schema_version') is not null").fetchone()
+        if exists != (True,):
+            return None
+        row = connection.execute("select version_num from public.orbit_schema_version").fetchone()
+    return str(row[0]) if row else None
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_configuration())
+
+
+def _configuration(**attributes: object) -> Config:
+    configuration = Config(attributes=attributes)
+    configuration.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
+    return configuration

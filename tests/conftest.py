@@ -1,0 +1,90 @@
+"""One embedded PostgreSQL for a test session, one migrated template, one copy of it for each test."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.rows import TupleRow
+
+from orbit_pipelines.database import embedded
+from orbit_pipelines.database.connection import connect
+from orbit_pipelines.database.embedded import EmbeddedServer
+from orbit_pipelines.database.schema import migrate
+from orbit_pipelines.settings import Settings
+
+TEMPLATE = "orbit_template"
+CREATE_TEMPLATE = (
+    "create database orbit_template template template0 encoding 'UTF8' "
+    "locale_provider builtin builtin_locale 'C.UTF-8' lc_collate 'C' lc_ctype 'C'"
+)
+# Nothing of a test outlives it, so nothing needs to reach the disk.
+FAST = (
+    "alter system set fsync = off",
+    "alter system set synchronous_commit = off",
+    "alter system set full_page_writes = off",
+    "alter system set max_connections = 200",
+    "select pg_reload_conf()",
+)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[EmbeddedServer]:
+    """The embedded server of this test session; of each worker under pytest-xdist."""
+    # Not under pytest's own folder: it takes the server's user's access away whenever another session starts.
+    home = Path(tempfile.mkdtemp(prefix="orbit-tests-"))
+    server = EmbeddedServer(home.resolve() / "postgres")
+    embedded.start(server)
+    try:
+        with connect(server.url("postgres"), autocommit=True) as connection:
+            for statement in FAST:
+                connection.execute(statement.encode())
+            connection.execute(CREATE_TEMPLATE)
+        migrate(server.url(TEMPLATE))
+        yield server
+    finally:
+        embedded.stop(server)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def new_database(server: EmbeddedServer) -> Callable[[], str]:
+    """Make a migrated database and return its URL; for tests that need several, as property tests do."""
+    numbers = count()
+
+    def create() -> str:
+        name = f"test_{next(numbers)}"
+        with connect(server.url("postgres"), autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("create database {} template {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE))
+            )
+        return server.url(name)
+
+    return create
+
+
+@pytest.fixture
+def database_url(new_database: Callable[[], str], server: EmbeddedServer) -> Iterator[str]:
+    """The URL of a migrated database of this test's own, dropped afterwards."""
+    url = new_database()
+    yield url
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(str(name))))
+
+
+@pytest.fixture
+def connection(database_url: str) -> Iterator[psycopg.Connection[TupleRow]]:
+    """A connection to this test's database; not in autocommit."""
+    with connect(database_url) as connection:
+        yield connection
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    """Settings of an installation of this test's own, with the fake embedder."""
+    return Settings(home=tmp_path / "home", database_url=database_url, embedder="fake")

@@ -1,0 +1,82 @@
+import psycopg
+import pytest
+from hypothesis import given, strategies
+from pgvector import HalfVector
+from psycopg.rows import TupleRow
+
+from orbit_pipelines.database.connection import connect, describe
+from orbit_pipelines.errors import DatabaseUnavailable
+
+
+def test_a_connection_speaks_utc_and_utf8(connection: psycopg.Connection[TupleRow]) -> None:
+    row = connection.execute("select current_setting('timezone'), current_setting('client_encoding')").fetchone()
+
+    assert row == ("UTC", "UTF8")
+
+
+def test_a_connection_knows_half_vectors(connection: psycopg.Connection[TupleRow]) -> None:
+    row = connection.execute("select '[1,2]'::halfvec").fetchone()
+
+    assert row is not None
+    assert isinstance(row[0], HalfVector)
+    assert row[0].to_list() == [1.0, 2.0]
+
+
+def test_a_connection_starts_outside_a_transaction(connection: psycopg.Connection[TupleRow]) -> None:
+    assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def test_options_in_the_url_stay(database_url: str) -> None:
+    with connect(f"{database_url}&options=-c%20work_mem%3D7MB") as connection:
+        row = connection.execute("select current_setting('work_mem'), current_setting('timezone')").fetchone()
+
+    assert row == ("7MB", "UTC")
+
+
+def test_an_error_shows_no_row_values(connection: psycopg.Connection[TupleRow]) -> None:
+    connection.execute("create temporary table note (content text check (length(content) < 5))")
+
+    with pytest.raises(psycopg.errors.CheckViolation) as caught:
+        connection.execute("insert into note values (%s)", ["a secret of mine"])
+
+    assert "secret" not in str(caught.value)
+    assert "note_content_check" in str(caught.value)
+    assert "secret" in (caught.value.diag.message_detail or "")
+
+
+def test_an_error_in_a_copy_shows_no_row_values(connection: psycopg.Connection[TupleRow]) -> None:
+    connection.execute("create temporary table number (number int)")
+
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation) as caught:
+        copy_in(connection, b"1\n2\nx\n")
+
+    assert "COPY" not in str(caught.value)
+
+
+def copy_in(connection: psycopg.Connection[TupleRow], lines: bytes) -> None:
+    with connection.cursor().copy("copy number from stdin") as copy:
+        copy.write(lines)
+
+
+def test_a_server_that_is_down_is_named_without_its_password() -> None:
+    with pytest.raises(DatabaseUnavailable) as caught:
+        connect("postgresql://me:hunter2@127.0.0.1:1/orbit")
+
+    assert "127.0.0.1" in str(caught.value)
+    assert "refused" in str(caught.value)
+    assert "ORBIT_DATABASE_URL" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:hunter2%zz@localhost/orbit", "hunter2", "postgresql://[hunter2/x"])
+def test_an_unreadable_url_is_refused_without_quoting_it(url: str) -> None:
+    with pytest.raises(DatabaseUnavailable, match="can't be read") as caught:
+        connect(url)
+
+    assert "hunter2" not in str(caught.value)
+
+
+@given(strategies.text(alphabet="abcdefghij0123456789", min_size=9))
+def test_no_description_holds_the_password(password: str) -> None:
+    assert password not in describe(f"postgresql://me:{password}@host:5433/orbit")
