@@ -61,9 +61,12 @@ create table orbitpilot.session (
     started_at timestamptz,
     closed_at timestamptz,
     next_pair_index int not null default 0 check (next_pair_index >= 0),
+    do_not_remember boolean not null default false,
     changed_xid xid8 not null default pg_current_xact_id(),
     primary key (user_id, agent_id, session_id)
 );
+comment on column orbitpilot.session.do_not_remember is
+    'An import saw the conversation marked so; the flags stand on its messages, and the same mark again changes none.';
 create index session_by_changed_xid on orbitpilot.session (changed_xid);
 
 create table orbitpilot.session_participant (
@@ -236,6 +239,8 @@ create table memory.chunk (
     build_id bigint not null,
     primary key (user_id, agent_id, source_key, source_id, chunk_index)
 );
+-- Whether a store already has a vector of a text, and whether a cached vector is still referenced.
+create index chunk_by_hash on memory.chunk (user_id, agent_id, content_hash);
 comment on column memory.chunk.spans is
     'The parts of the content in order, [[start, end, origin class], ...] in characters';
 
