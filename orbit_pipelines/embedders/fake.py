@@ -1,13 +1,13 @@
 """A deterministic embedder for tests and benchmarks: vectors from a hash, next to no cost, no meaning."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
+from hashlib import sha512
 
 import numpy as np
 
 from orbit_pipelines.embedders.protocol import Vectors
 
-_DIGEST_BYTES = 64
+_BLOCK_DIMENSIONS = 512
 # The eight signs that each byte stands for.
 _SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1
 
@@ -35,12 +35,17 @@ class FakeEmbedder:
         return vector
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:
-        width = -(-self.dimensions // 8)
         encoded = [text.encode() for text in texts]
-        blocks = []
-        for block, start in enumerate(range(0, width, _DIGEST_BYTES)):
-            size, salt = min(_DIGEST_BYTES, width - start), block.to_bytes(2, "big")
-            digests = b"".join([blake2b(text, digest_size=size, salt=salt).digest() for text in encoded])
-            blocks.append(np.frombuffer(digests, dtype=np.uint8).reshape(len(encoded), size))
-        signs = self._signs[np.concatenate(blocks, axis=1)].reshape(len(encoded), width * 8)
-        return np.ascontiguousarray(signs[:, : self.dimensions])
+        blocks = [
+            self._block(encoded, number, min(_BLOCK_DIMENSIONS, self.dimensions - start))
+            for number, start in enumerate(range(0, self.dimensions, _BLOCK_DIMENSIONS))
+        ]
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
+
+    def _block(self, encoded: Sequence[bytes], number: int, dimensions: int) -> Vectors:
+        """Return the components from one hash of every text; ``number`` zero bytes before it make another hash."""
+        salt = bytes(number)
+        digests = np.frombuffer(b"".join([sha512(salt + text).digest() for text in encoded]), dtype=np.uint8)
+        # `take` gathers whole rows, more than twice as fast as indexing.
+        signs = self._signs.take(digests.reshape(-1, 64)[:, : -(-dimensions // 8)], axis=0)
+        return np.ascontiguousarray(signs.reshape(len(encoded), -(-dimensions // 8) * 8)[:, :dimensions])
