@@ -27,7 +27,6 @@ FAST = (
     "alter system set fsync = off",
     "alter system set synchronous_commit = off",
     "alter system set full_page_writes = off",
-    "alter system set max_connections = 200",
     "select pg_reload_conf()",
 )
 

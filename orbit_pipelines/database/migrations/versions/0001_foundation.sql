@@ -386,9 +386,10 @@ create trigger mark_changed before update on orbitpilot.session for each row
           (new.user_id, new.agent_id, new.session_id, new.channel, new.chat_type, new.session_kind, new.hook_source,
            new.started_at))
     execute function orbitpilot.mark_changed();
-create trigger mark_changed before update on memory.tombstone for each row execute function orbitpilot.mark_changed();
+create trigger mark_changed before update on memory.tombstone for each row
+    when (old.* is distinct from new.*) execute function orbitpilot.mark_changed();
 create trigger mark_changed before update on memory.session_admission for each row
-    execute function orbitpilot.mark_changed();
+    when (old.* is distinct from new.*) execute function orbitpilot.mark_changed();
 
 -- A participant that comes or goes changes its session: provenance and admission read them.
 create function orbitpilot.mark_session_of_participant() returns trigger
@@ -502,10 +503,23 @@ create function orbitpilot.record_account_deletion() returns trigger
 create trigger account_went after delete on orbitpilot.account
     referencing old table as old_rows for each statement execute function orbitpilot.record_account_deletion();
 
+-- A renamed account's sessions move by the cascade, before this. What outlived its session moves here: numbers stay
+-- taken, and forgotten stays forgotten.
 create function orbitpilot.record_account_move() returns trigger
     language plpgsql security definer set search_path = ''
     as $$ begin
         insert into orbitpilot.deletion (kind, user_id) values ('account', old.user_id);
+        update memory.pair set user_id = new.user_id where user_id = old.user_id;
+        insert into memory.tombstone (user_id, agent_id, session_id, forgotten_at, reason)
+        select new.user_id, t.agent_id, t.session_id, t.forgotten_at, t.reason
+          from memory.tombstone as t
+         where t.user_id = old.user_id
+            on conflict do nothing;
+        insert into memory.session_admission (user_id, agent_id, session_id, admitted_below)
+        select new.user_id, a.agent_id, a.session_id, a.admitted_below
+          from memory.session_admission as a
+         where a.user_id = old.user_id
+            on conflict do nothing;
         return null;
     end $$;
 create trigger account_moved after update of user_id on orbitpilot.account for each row
