@@ -16,48 +16,9 @@ FOLDER = Path(sample.__file__).parent
 SHIPPED = ("mara.zip", "household.json", "camille.jsonl", "records.json", "installation.toml")
 Conversation = dict[str, Any]
 Message = dict[str, Any]
-FRENCH = frozenset(
-    [
-        "le",
-        "la",
-        "les",
-        "des",
-        "une",
-        "est",
-        "je",
-        "tu",
-        "et",
-        "pour",
-        "dans",
-        "que",
-        "qui",
-        "avec",
-        "sur",
-        "il",
-        "elle",
-    ]
-)
+FRENCH = frozenset({"le", "la", "les", "des", "une", "est", "je", "et", "pour", "dans", "que", "qui", "avec", "elle"})
 ENGLISH = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "is",
-        "i",
-        "you",
-        "and",
-        "for",
-        "in",
-        "that",
-        "which",
-        "with",
-        "on",
-        "he",
-        "she",
-        "it",
-        "of",
-        "to",
-    ]
+    {"the", "an", "is", "you", "and", "for", "in", "that", "which", "with", "he", "she", "it", "of", "to"}
 )
 
 
