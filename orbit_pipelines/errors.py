@@ -5,7 +5,8 @@
     │   ├── UnknownAccount
     │   ├── UnknownPlan
     │   ├── UnknownSource
-    │   └── UnknownMessage
+    │   ├── UnknownMessage
+    │   └── UnknownRecord
     ├── ImportFailed                a file that can't be imported; nothing of it was stored
     │   ├── UnknownExportFormat
     │   └── UnreadableExport
@@ -49,6 +50,10 @@ class UnknownSource(UsageError):
 
 class UnknownMessage(UsageError):
     """No message has that id in that session of that store."""
+
+
+class UnknownRecord(UsageError):
+    """No record has that id in that source of that store."""
 
 
 class ImportFailed(OrbitError):

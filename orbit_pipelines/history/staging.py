@@ -1,0 +1,90 @@
+"""Sessions on their way into the database: cut into batches, and copied into the tables an import works on."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import psycopg
+
+from orbit_pipelines.history.stream import ParsedSession
+
+BATCH_CHARACTERS = 16_000_000
+"""Ends a batch of long messages early, so that memory stays bounded whatever the messages hold."""
+
+
+def batch_sessions(sessions: Iterable[ParsedSession], batch_messages: int) -> Iterator[list[ParsedSession]]:
+    """Yield whole sessions, in order, about ``batch_messages`` messages at a time.
+
+    A session that comes again begins a new batch: its pieces are stored one after the other, like two files.
+    """
+    batch: list[ParsedSession] = []
+    held: set[str | None] = set()
+    messages = characters = 0
+    for session in sessions:
+        if batch and (session.session_id in held or messages >= batch_messages or characters >= BATCH_CHARACTERS):
+            yield batch
+            batch, held = [], set()
+            messages = characters = 0
+        batch.append(session)
+        held.add(session.session_id)
+        # A session without messages takes room too.
+        messages += max(1, len(session.messages))
+        characters += sum(len(message.content) for message in session.messages)
+    if batch:
+        yield batch
+
+
+def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> None:
+    """Copy one batch into the ``incoming_…`` tables, which are empty, and tell the planner what they hold."""
+    with (
+        conn.cursor() as cursor,
+        cursor.copy(
+            "copy incoming_session (session_id, title, channel, chat_type, session_kind, hook_source, started_at,"
+            " do_not_remember, participants) from stdin"
+        ) as copy,
+    ):
+        for session in batch:
+            copy.write_row(
+                (
+                    session.session_id,
+                    session.title,
+                    session.channel,
+                    session.chat_type,
+                    session.session_kind,
+                    session.hook_source,
+                    session.started_at,
+                    session.do_not_remember,
+                    sorted(session.participants),
+                )
+            )
+    with (
+        conn.cursor() as cursor,
+        cursor.copy(
+            "copy incoming_message (session_id, place, message_id, parent_id, role, author, content, sent_at,"
+            " is_partial) from stdin"
+        ) as copy,
+    ):
+        for session in batch:
+            for place, message in enumerate(session.messages):
+                copy.write_row(
+                    (
+                        session.session_id,
+                        place,
+                        message.message_id,
+                        message.parent_id,
+                        message.role,
+                        message.author,
+                        message.content,
+                        message.sent_at,
+                        message.is_partial,
+                    )
+                )
+    with (
+        conn.cursor() as cursor,
+        cursor.copy("copy incoming_left_behind (session_id, message_id) from stdin") as copy,
+    ):
+        for session in batch:
+            for message_id in session.left_behind:
+                copy.write_row((session.session_id, message_id))
+    conn.execute("analyze incoming_session (session_id)")
+    conn.execute("analyze incoming_message (session_id, message_id)")
+    conn.execute("analyze incoming_left_behind")

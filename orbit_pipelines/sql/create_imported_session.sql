@@ -1,0 +1,6 @@
+-- What became of each session, over all batches of a file: it may come in several pieces.
+create temp table imported_session (
+    session_id text collate "C" primary key,
+    is_new boolean not null,
+    is_changed boolean not null
+) on commit drop

@@ -1,0 +1,12 @@
+-- One batch of messages; place is a message's index in its session's branch, as the file has it.
+create temp table incoming_message (
+    session_id text collate "C" not null,
+    place int not null,
+    message_id text collate "C" not null,
+    parent_id text collate "C",
+    role text not null,
+    author text,
+    content text not null,
+    sent_at timestamptz,
+    is_partial boolean not null
+) on commit drop
