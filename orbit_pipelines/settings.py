@@ -49,7 +49,6 @@ class Settings(BaseSettings):
     embedding_attempts: int = Field(default=6, ge=1, description="Tries of one request before the build fails.")
     chunk_characters: int = Field(default=800, ge=50, le=100_000, description="The most characters a chunk may have.")
     cache_days: int = Field(default=90, ge=0, description="How long an embedding no chunk uses is kept.")
-    buckets: int = Field(default=1, ge=1, le=1024, description="How many buckets the accounts are split into.")
     executor: ExecutorName = "in_process"
     batch_messages: int = Field(default=20_000, ge=1, description="About how many messages one hand-over file holds.")
 

@@ -194,6 +194,7 @@ create table memory.build (
     executor text,
     workspace text,
     started_at timestamptz not null default now(),
+    seen_at timestamptz not null default now(),
     published_at timestamptz,
     finished_at timestamptz,
     note text,

@@ -1,0 +1,86 @@
+"""What a publish must do, as a value: keys to remove, rows to insert, rows whose description changed. Pure.
+
+The diff key is ``(source_key, source_id, chunk_index, content_hash)`` within a store. It is taken once, over the whole
+extent, so that the result doesn't depend on batches; applying it is ``building.publish``'s business.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+PLACE = ("user_id", "agent_id", "source_key", "source_id", "chunk_index")
+SOURCE = PLACE[:4]
+
+_DESCRIPTION = pl.Schema(
+    {
+        "session_id": pl.String(),
+        "message_id": pl.String(),
+        "reply_message_ids": pl.List(pl.String()),
+        "spans": pl.String(),
+        "origin_class": pl.String(),
+        "session_kind": pl.String(),
+        "sent_at": pl.Datetime("us", "UTC"),
+        "recipe": pl.String(),
+    }
+)
+
+CHUNK_KEYS = pl.Schema(
+    {
+        **dict.fromkeys(SOURCE, pl.String()),
+        "chunk_index": pl.Int32(),
+        "content_hash": pl.Binary(),
+        "model": pl.String(),
+        **_DESCRIPTION,
+    }
+)
+"""A chunk without its content and embedding: what is compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDiff:
+    """Stored rows and fresh ones, told apart. A row whose text changed is in ``removed`` and in ``inserted``.
+
+    ``removed`` has the columns of the stored rows, ``inserted`` and ``updated`` those of the fresh ones.
+    """
+
+    inserted: pl.DataFrame
+    removed: pl.DataFrame
+    updated: pl.DataFrame
+    unchanged: int
+
+
+def diff_chunks(stored: pl.DataFrame, fresh: pl.DataFrame) -> ChunkDiff:
+    """Compare stored chunks with freshly made ones, both ``CHUNK_KEYS`` rows of the same extent."""
+    other = pl.col("content_hash").ne_missing(pl.col("content_hash_stored")) | pl.col("model").ne_missing(
+        pl.col("model_stored")
+    )
+    met = fresh.join(stored, on=PLACE, how="inner", suffix="_stored", maintain_order="left").with_columns(
+        other.alias("is_other_text")
+    )
+    differs = pl.any_horizontal(_differs(name, dtype) for name, dtype in _DESCRIPTION.items())
+    replaced = met.filter("is_other_text").select(*PLACE)
+    kept = met.filter(~pl.col("is_other_text")).with_columns(differs.alias("is_described_otherwise"))
+    updated = kept.filter("is_described_otherwise").select(*CHUNK_KEYS)
+    return ChunkDiff(
+        inserted=pl.concat(
+            [
+                fresh.join(stored, on=PLACE, how="anti", maintain_order="left"),
+                fresh.join(replaced, on=PLACE, how="semi", maintain_order="left"),
+            ]
+        ),
+        removed=pl.concat(
+            [
+                stored.join(fresh, on=PLACE, how="anti", maintain_order="left"),
+                stored.join(replaced, on=PLACE, how="semi", maintain_order="left"),
+            ]
+        ),
+        updated=updated,
+        unchanged=kept.height - updated.height,
+    )
+
+
+def _differs(name: str, dtype: pl.DataType) -> pl.Expr:
+    if isinstance(dtype, pl.List):
+        # Ids hold no unit separator; comparing joined texts is comparing the lists.
+        return pl.col(name).list.join("\x1f").ne_missing(pl.col(f"{name}_stored").list.join("\x1f"))
+    return pl.col(name).ne_missing(pl.col(f"{name}_stored"))

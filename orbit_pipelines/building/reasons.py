@@ -1,0 +1,186 @@
+"""Why a chunk came, went, or stayed out: the true reason of every row of the diff. Pure.
+
+A reason is a property of a *source* (a pair or record) in one publish, not of a single chunk: its removed chunks share
+one, and so do its added ones. Where several hold, DESIGN.md's order decides: forgotten, deleted, excluded, source,
+admission, branch, edit, recipe.
+"""
+
+import polars as pl
+
+from orbit_pipelines.building.diff import SOURCE, ChunkDiff
+from orbit_pipelines.model import Reason
+
+HISTORY = pl.Schema(
+    {
+        **dict.fromkeys(SOURCE, pl.String()),
+        "skipped_reason": pl.String(),
+        "last_removed_reason": pl.String(),
+        "left_branch_hashes": pl.List(pl.String()),
+        "is_said_present": pl.Boolean(),
+        "absence": pl.String(),
+    }
+)
+"""What the database knows of a source before this publish.
+
+``skipped_reason``: the row of ``memory.skipped`` in force. ``last_removed_reason``: of its newest removal.
+``left_branch_hashes``: hex hashes of chunks that left with their branch. ``is_said_present``: lineage ends with its chunks in memory. ``absence``: for a source the extraction doesn't have, why
+(``session_forgotten``, ``account_deleted``, ``session_deleted``, ``message_deleted``, or null: it never was).
+"""
+
+_SOURCE_REASONS = (
+    Reason.SOURCE_SWITCHED_OFF.value,
+    Reason.SOURCE_NOT_ASSIGNED.value,
+    Reason.SOURCE_OVER_CAP.value,
+)
+
+
+def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, history: pl.DataFrame) -> ChunkDiff:
+    """Return the diff with a ``reason`` on every row.
+
+    Args:
+        diff: as ``diff_chunks`` returns it.
+        records: judged records of the extent (see ``verdicts.judge``), texts not needed.
+        stored: the stored rows the diff was taken from.
+        history: ``HISTORY``, one row for every source in ``diff.removed`` or ``diff.inserted``; sources that were
+            never covered may be missing.
+    """
+    touched = pl.concat([diff.removed.select(*SOURCE), diff.inserted.select(*SOURCE)]).unique()
+    had = (
+        stored.join(touched, on=SOURCE, how="semi")
+        .group_by(*SOURCE)
+        .agg(
+            pl.col("reply_message_ids").first().alias("stored_reply_ids"),
+            pl.col("recipe").first().alias("stored_recipe"),
+            pl.lit(value=True).alias("was_stored"),
+        )
+    )
+    now = diff.inserted.group_by(*SOURCE).agg(
+        pl.col("recipe").first().alias("fresh_recipe"),
+        pl.col("content_hash").bin.encode("hex").alias("fresh_hashes"),
+    )
+    facts = (
+        touched.join(records.with_columns(pl.lit(value=True).alias("is_known")), on=SOURCE, how="left")
+        .join(had, on=SOURCE, how="left")
+        .join(now, on=SOURCE, how="left")
+        .join(history, on=SOURCE, how="left")
+        .with_columns(_lost_replies())
+        .with_columns(_has_returned().alias("is_branch_returned"))
+        .with_columns(_why_text_changed().alias("change"))
+        .with_columns(_why_removed().alias("removed_reason"))
+        .with_columns(_why_added().alias("added_reason"))
+        .select(*SOURCE, "removed_reason", "added_reason")
+    )
+
+    def reasoned(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+        return rows.join(
+            facts.select(*SOURCE, pl.col(column).alias("reason")), on=SOURCE, how="left", maintain_order="left"
+        )
+
+    return ChunkDiff(
+        inserted=reasoned(diff.inserted, "added_reason"),
+        removed=reasoned(diff.removed, "removed_reason"),
+        updated=diff.updated.with_columns(pl.lit(Reason.METADATA_CHANGED.value).alias("reason")),
+        unchanged=diff.unchanged,
+    )
+
+
+def _lit(reason: Reason) -> pl.Expr:
+    return pl.lit(reason.value)
+
+
+def _lost_replies() -> list[pl.Expr]:
+    no_ids = pl.lit([], dtype=pl.List(pl.String))
+    lost = (
+        pl.col("stored_reply_ids").fill_null(no_ids).list.set_difference(pl.col("reply_message_ids").fill_null(no_ids))
+    )
+    return [
+        (lost.list.set_difference(pl.col("former_reply_ids").fill_null(no_ids)).list.len() > 0).alias("is_reply_gone"),
+        (lost.list.set_intersection(pl.col("former_reply_ids").fill_null(no_ids)).list.len() > 0).alias(
+            "is_reply_off_branch"
+        ),
+    ]
+
+
+def _has_returned() -> pl.Expr:
+    """Return whether a text comes that once left with its branch."""
+    no_hashes = pl.lit([], dtype=pl.List(pl.String))
+    left = pl.col("left_branch_hashes").fill_null(no_hashes)
+    return left.list.set_intersection(pl.col("fresh_hashes").fill_null(no_hashes)).list.len() > 0
+
+
+def _why_text_changed() -> pl.Expr:
+    """Return why a source that stays in memory has other chunks than it had."""
+    was_skipped = pl.col("skipped_reason").eq_missing(_lit(Reason.REPLY_NOT_REMEMBERED))
+    is_skipped = pl.col("reply_verdict").is_not_null()
+    is_same_recipe = pl.col("stored_recipe").eq_missing(pl.coalesce("fresh_recipe", "stored_recipe"))
+    return (
+        pl.when("is_reply_gone")
+        .then(_lit(Reason.MESSAGE_DELETED))
+        .when(is_skipped & ~was_skipped)
+        .then(_lit(Reason.REPLY_NOT_REMEMBERED))
+        .when(was_skipped & ~is_skipped)
+        .then(_lit(Reason.REPLY_REMEMBERED_AGAIN))
+        .when("is_reply_off_branch")
+        .then(_lit(Reason.LEFT_BRANCH))
+        .when(pl.col("is_content_changed").fill_null(value=False))
+        .then(_lit(Reason.CONTENT_EDITED))
+        .when(~is_same_recipe)
+        .then(_lit(Reason.RECIPE_CHANGED))
+        .when(pl.col("is_content_changed").is_null())
+        .then(_lit(Reason.CONTENT_EDITED))
+        .otherwise(_lit(Reason.REPAIRED))
+    )
+
+
+def _why_removed() -> pl.Expr:
+    textless = pl.col("verdict").is_in([Reason.NO_TEXT.value, Reason.RECALLED_BLOCK.value])
+    return (
+        pl.when(pl.col("is_known").is_null())
+        .then(pl.coalesce("absence", _lit(Reason.REPAIRED)))
+        .when(textless & pl.col("is_reply_gone"))
+        .then(_lit(Reason.MESSAGE_DELETED))
+        .when(textless & pl.col("is_run_excluded") & pl.col("has_reply"))
+        .then(_lit(Reason.REPLY_NOT_REMEMBERED))
+        .when(textless)
+        .then(_lit(Reason.CONTENT_EDITED))
+        .when(pl.col("verdict").is_not_null())
+        .then("verdict")
+        .otherwise("change")
+    )
+
+
+def _why_added() -> pl.Expr:
+    came_back = pl.coalesce("skipped_reason", "last_removed_reason")
+    after_edit = pl.col("change").is_in([Reason.MESSAGE_DELETED.value, Reason.LEFT_BRANCH.value])
+    run_reasons = [Reason.REPLY_NOT_REMEMBERED.value, Reason.REPLY_REMEMBERED_AGAIN.value]
+    return (
+        pl.when(pl.col("was_stored") & after_edit & pl.col("is_branch_returned"))
+        .then(_lit(Reason.BRANCH_RETURNED))
+        .when(pl.col("was_stored") & after_edit)
+        .then(_lit(Reason.CONTENT_EDITED))
+        .when("was_stored")
+        .then("change")
+        .when(pl.col("is_said_present") & pl.col("skipped_reason").is_null())
+        .then(_lit(Reason.REPAIRED))
+        .when(came_back.is_in([Reason.NOT_REMEMBERED.value, Reason.RECORD_EXCLUDED.value]))
+        .then(_lit(Reason.REMEMBERED_AGAIN))
+        .when(came_back.is_in(run_reasons) & pl.col("is_run_excluded"))
+        .then(_lit(Reason.REPLY_NOT_REMEMBERED))
+        .when(came_back.is_in(run_reasons))
+        .then(_lit(Reason.REPLY_REMEMBERED_AGAIN))
+        .when(came_back.is_in(_SOURCE_REASONS))
+        .then(_lit(Reason.SOURCE_INCLUDED))
+        .when(came_back == Reason.NOT_ADMITTED.value)
+        .then(_lit(Reason.ADMITTED_AGAIN))
+        .when(came_back == Reason.LEFT_BRANCH.value)
+        .then(_lit(Reason.BRANCH_RETURNED))
+        .when(
+            came_back.is_in([Reason.NO_TEXT.value, Reason.RECALLED_BLOCK.value, Reason.CONTENT_EDITED.value])
+        )
+        .then(_lit(Reason.CONTENT_EDITED))
+        .when(came_back.is_in([Reason.CONTRACT_BROKEN.value, Reason.REPAIRED.value]))
+        .then(_lit(Reason.REPAIRED))
+        .when(came_back == Reason.RECIPE_CHANGED.value)
+        .then(_lit(Reason.RECIPE_CHANGED))
+        .otherwise(_lit(Reason.NEW_PAIR))
+    )

@@ -1,0 +1,52 @@
+"""Query results as frames, in batches of bounded size."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import psycopg
+
+
+def read_frame(
+    connection: psycopg.Connection[Any], query: bytes, parameters: Mapping[str, Any], schema: pl.Schema
+) -> pl.DataFrame:
+    """Return all rows of a query; its columns stand in the order of ``schema``."""
+    with connection.cursor(binary=True) as cursor:
+        rows = cursor.execute(query, parameters).fetchall()
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def read_batches(
+    connection: psycopg.Connection[Any],
+    query: bytes,
+    parameters: Mapping[str, Any],
+    schema: pl.Schema,
+    *,
+    batch_rows: int,
+    whole: Sequence[str],
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a query in batches of about ``batch_rows``, never cutting a group.
+
+    Args:
+        connection: in a transaction; a server-side cursor reads through it.
+        query: its result is sorted by ``whole`` first.
+        parameters: of the query.
+        schema: the columns, in the query's order.
+        batch_rows: how many rows to read at a time; a group larger than that is one batch.
+        whole: columns that are equal within a group.
+    """
+    carried = pl.DataFrame(schema=schema)
+    with connection.cursor(name="frames", binary=True) as cursor:
+        cursor.execute(query, parameters)
+        while rows := cursor.fetchmany(batch_rows):
+            batch = pl.concat([carried, pl.DataFrame(rows, schema=schema, orient="row")])
+            last = batch.select(*whole).row(-1)
+            is_last = pl.all_horizontal(
+                pl.col(name).eq_missing(pl.lit(value)) for name, value in zip(whole, last, strict=True)
+            )
+            carried = batch.filter(is_last)
+            ready = batch.filter(~is_last)
+            if ready.height:
+                yield ready
+    if carried.height:
+        yield carried

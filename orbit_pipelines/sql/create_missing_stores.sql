@@ -1,0 +1,7 @@
+-- A store's row is what a cache insert and a forget meet on, so it is there before the first insert.
+insert into memory.store (user_id, agent_id)
+select distinct user_id, agent_id
+  from fresh_embedding as fresh
+ where not exists (select from memory.store as known
+                    where (known.user_id, known.agent_id) = (fresh.user_id, fresh.agent_id))
+    on conflict do nothing

@@ -1,0 +1,18 @@
+-- A hit is a cache row or a live chunk of the same store, model and hash; live chunks matter once a forget emptied the cache.
+select wanted.user_id, wanted.agent_id, wanted.content_hash,
+       case when %(fetch)s then halfvec_send(coalesce(cached.embedding, live.embedding)) end
+  from wanted_text as wanted
+  left join memory.embedding_cache as cached
+    on (cached.user_id, cached.agent_id, cached.content_hash) = (wanted.user_id, wanted.agent_id, wanted.content_hash)
+   and cached.model = %(model)s
+  left join lateral (
+        select chunk.embedding
+          from memory.chunk as chunk
+          join memory.recipe as recipe on recipe.recipe = chunk.recipe
+         where cached.content_hash is null
+           and (chunk.user_id, chunk.agent_id, chunk.content_hash)
+             = (wanted.user_id, wanted.agent_id, wanted.content_hash)
+           and recipe.model = %(model)s
+         limit 1
+       ) as live on true
+ where cached.content_hash is not null or live.embedding is not null

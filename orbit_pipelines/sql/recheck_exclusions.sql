@@ -1,0 +1,34 @@
+-- One statement, so that what it finds and the snapshot that says up to when are the same moment.
+with excluded_run as (
+    select distinct message.user_id, message.agent_id, message.session_id, message.run_index
+      from orbitpilot.message as message
+     where message.flag_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
+       and not pg_visible_in_snapshot(message.flag_xid, %(snapshot)s::pg_snapshot)
+       and message.not_remembered and message.is_active
+), forgotten as (
+    select tombstone.user_id, tombstone.agent_id, tombstone.session_id
+      from memory.tombstone as tombstone
+     where tombstone.changed_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
+       and not pg_visible_in_snapshot(tombstone.changed_xid, %(snapshot)s::pg_snapshot)
+), news as (
+    select 'message' as kind, member.user_id, member.agent_id, member.session_id as key,
+           member.pair_index::text as item, member.not_remembered as is_flagged
+      from excluded_run
+      join orbitpilot.message as member using (user_id, agent_id, session_id, run_index)
+    union all
+    select 'record', record.user_id, record.agent_id, record.source_key, record.source_id, true
+      from orbitpilot.record as record
+     where record.flag_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
+       and not pg_visible_in_snapshot(record.flag_xid, %(snapshot)s::pg_snapshot)
+       and record.is_excluded
+    union all
+    select 'tombstone', forgotten.user_id, forgotten.agent_id, forgotten.session_id, null, null
+      from forgotten
+    union all
+    select 'pair', pair.user_id, pair.agent_id, pair.session_id, pair.pair_index::text, null
+      from forgotten join memory.pair as pair using (user_id, agent_id, session_id)
+)
+select pg_current_snapshot()::text, news.*
+  from (select) as always
+  left join news
+    on (%(everyone)s or news.user_id = any(%(users)s)) and news.user_id <> all(%(left_out)s)
