@@ -1,0 +1,39 @@
+"""What the JSON of every chat format shares: values that may be of any type, and text that comes in parts."""
+
+from collections.abc import Iterable
+
+from orbit_pipelines.history.stream import Role
+
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
+
+
+def as_object(value: object) -> dict[str, object]:
+    """Return a JSON object as it is, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    """Return a JSON list as it is, and an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_word(value: object) -> str | None:
+    """Return a JSON string as it is, and None for anything else, so that it can be looked up in a set."""
+    return value if isinstance(value, str) else None
+
+
+def turn_role(value: object) -> Role | None:
+    """Return the role of a turn, and None for every other role and for what is none."""
+    return _ROLES.get(value) if isinstance(value, str) else None
+
+
+def join_parts(parts: Iterable[str]) -> str:
+    """Join the text parts of one message: on a new line each, unless white space parts them already."""
+    joined = ""
+    for part in parts:
+        if not part:
+            continue
+        if joined and not joined[-1].isspace() and not part[0].isspace():
+            joined += "\n"
+        joined += part
+    return joined

@@ -1,0 +1,125 @@
+"""Messages in the style of the OpenAI chat API: one object a conversation, with its ``messages`` in order.
+
+The style is a habit and no standard: content comes as a string, null or parts; ids and times are there only where
+somebody added them, under one of a few usual names.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from orbit_pipelines.history.formats.content import as_object, as_word, join_parts, turn_role
+from orbit_pipelines.history.rows import Row
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
+from orbit_pipelines.history.text import storable, usable_id
+from orbit_pipelines.history.times import to_utc
+
+_SESSION_ID_KEYS = ("id", "conversation_id", "session_id")
+_MESSAGE_ID_KEYS = ("id", "message_id", "uuid")
+_TIME_KEYS = ("timestamp", "created_at", "create_time", "created", "sent_at", "time", "date")
+_NO_TURNS = frozenset({"system", "developer", "tool", "function"})
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+
+
+def recognises(value: object) -> bool:
+    """Say whether ``value`` is an object with a list of messages that have a role, or with an empty one."""
+    messages = value.get("messages") if isinstance(value, dict) else None
+    if not isinstance(messages, list):
+        return False
+    return not messages or any(isinstance(message, dict) and "role" in message for message in messages)
+
+
+def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
+    """Yield a session for each row that has a turn; ids and times only where the row has them."""
+    for row in rows:
+        session = _read_row(row, problems)
+        if session is not None:
+            yield session
+
+
+def _read_row(row: Row, problems: Problems) -> ParsedSession | None:
+    conversation = as_object(row.value)
+    written = conversation.get("messages")
+    if not isinstance(written, list):
+        problems.add("broken_conversation", row.where, "no list of messages; skipped")
+        return None
+    metadata = as_object(conversation.get("metadata"))
+    session_id = _first_id(conversation, _SESSION_ID_KEYS) or _first_id(metadata, _SESSION_ID_KEYS)
+    messages = _messages(written, row.where, problems)
+    if not messages:
+        problems.add("empty_conversation", row.where, "no message of the user or the assistant; skipped")
+        return None
+    title = conversation.get("title") or metadata.get("title")
+    sent = min((message.sent_at for message in messages if message.sent_at), default=None)
+    return ParsedSession(
+        session_id=session_id,
+        messages=messages,
+        title=storable(title, f"title of {row.where}", problems) if isinstance(title, str) else None,
+        started_at=_first_time(conversation) or _first_time(metadata) or sent,
+    )
+
+
+def _messages(written: Iterable[object], where: str, problems: Problems) -> tuple[ParsedMessage, ...]:
+    messages: list[ParsedMessage] = []
+    taken: set[str] = set()
+    for number, message in enumerate(written, start=1):
+        place = f"message {number} of {where}"
+        role = _role(message, place, problems)
+        if role is None or not isinstance(message, dict):
+            continue
+        content = storable(_text(message.get("content")), place, problems)
+        # An empty user message is kept: it may be an image alone, and the reply that follows is to it.
+        if role == "assistant" and not content.strip():
+            continue
+        message_id = _first_id(message, _MESSAGE_ID_KEYS)
+        if message_id in taken:
+            problems.add("repeated_message", place, "its id stands twice in the conversation; taken once")
+            continue
+        if message_id is not None:
+            taken.add(message_id)
+        messages.append(
+            ParsedMessage(
+                message_id=message_id,
+                parent_id=messages[-1].message_id if messages else None,
+                role=role,
+                content=content,
+                sent_at=_first_time(message),
+            )
+        )
+    return tuple(messages)
+
+
+def _role(message: object, place: str, problems: Problems) -> Role | None:
+    """Return the role of a turn, or None for what is none; only what isn't known is reported."""
+    if not isinstance(message, dict):
+        problems.add("broken_message", place, "no object; skipped")
+        return None
+    role = turn_role(message.get("role"))
+    if role is None and as_word(message.get("role")) not in _NO_TURNS:
+        problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
+    return role
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    return join_parts(text for part in parts if (text := _part_text(part)))
+
+
+def _part_text(part: object) -> str | None:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict) or as_word(part.get("type", "text")) not in _TEXT_PARTS:
+        return None
+    text = part.get("text", part.get("value"))
+    if isinstance(text, dict):
+        text = text.get("value")
+    return text if isinstance(text, str) else None
+
+
+def _first_id(holder: Mapping[str, object], keys: Iterable[str]) -> str | None:
+    return next((found for key in keys if (found := usable_id(holder.get(key))) is not None), None)
+
+
+def _first_time(holder: Mapping[str, object]) -> datetime | None:
+    return next((found for key in _TIME_KEYS if (found := to_utc(holder.get(key))) is not None), None)

@@ -1,0 +1,112 @@
+"""The formats this program reads, recognised by what a file holds and never by its name."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
+from orbit_pipelines.history.formats import chatgpt, openai_messages
+from orbit_pipelines.history.reading import Export
+from orbit_pipelines.history.rows import Row, read_rows
+from orbit_pipelines.history.stream import ParsedSession, Problems, SessionStream
+
+AUTO = "auto"
+
+ROWS_LOOKED_AT = 50
+"""How far into an export its format is looked for: the first conversations may be broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way of writing conversations down.
+
+    ``recognises`` sees one row of an export and says whether only this format writes such; ``read`` turns rows into
+    sessions, and reports what it leaves out.
+    """
+
+    name: str
+    title: str
+    recognises: Callable[[object], bool]
+    read: Callable[[Iterable[Row], Problems], Iterator[ParsedSession]]
+
+
+FORMATS = {
+    known.name: known
+    for known in (
+        Format("chatgpt", "ChatGPT data export", chatgpt.recognises, chatgpt.read),
+        Format("openai-messages", "messages in the OpenAI style", openai_messages.recognises, openai_messages.read),
+    )
+}
+"""By the name that ``--format`` takes, in the order in which they are tried."""
+
+
+def read_sessions(export: Export, problems: Problems, *, format_name: str = AUTO) -> SessionStream:
+    """Yield every conversation of ``export`` in file order, with what was left out in ``problems``.
+
+    A conversation may come twice; the later one counts.
+
+    Raises:
+        UnknownExportFormat: the content, or ``format_name``, is none of ``FORMATS``.
+        UnreadableExport: as ``read_rows`` says, or no conversation came out at all. Both show only where they show,
+            the second at the end: what was made of the sessions before must be undone.
+    """
+    rows = read_rows(export, problems)
+    first: list[Row] = []
+    if format_name == AUTO:
+        chosen = _recognise(export, rows, first)
+    elif format_name in FORMATS:
+        chosen = FORMATS[format_name]
+    else:
+        raise UnknownExportFormat(f"There is no format {format_name!r}. Known: {', '.join((AUTO, *FORMATS))}.")
+    found = 0
+    for session in chosen.read(chain(first, rows), problems):
+        found += bool(session.messages)
+        yield session
+    if not found:
+        raise _no_conversation(export, problems)
+
+
+def recognise(values: Iterable[object]) -> Format | None:
+    """Return the format of the first of ``values`` that any format recognises."""
+    return next((known for value in values for known in FORMATS.values() if known.recognises(value)), None)
+
+
+def _recognise(export: Export, rows: Iterator[Row], first: list[Row]) -> Format:
+    """Recognise ``export``, moving the rows it took for that into ``first``."""
+    for row in islice(rows, ROWS_LOOKED_AT):
+        first.append(row)
+        chosen = recognise([row.value])
+        if chosen is not None:
+            return chosen
+    if not first:
+        raise UnreadableExport(f"{export.name} holds an empty list and no conversation.")
+    if not any(isinstance(row.value, dict) for row in first):
+        raise UnreadableExport(f"{export.name} holds {_describe(first[0].value)}. Is it the right file?")
+    known = "; ".join(f"{name} ({one.title})" for name, one in FORMATS.items())
+    raise UnknownExportFormat(
+        f"{export.name} is none of the formats known here: it holds {_describe(first[0].value)}. "
+        f"Known: {known}. If it is one of them all the same, name it with --format."
+    )
+
+
+def _no_conversation(export: Export, problems: Problems) -> UnreadableExport:
+    seen = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in problems.counts.items())
+    return UnreadableExport(f"{export.name} holds no conversation with a message in it ({seen or 'nothing at all'}).")
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")
+_KEYS_SHOWN = 8
+
+
+def _describe(value: object) -> str:
+    """Say what a row is, by its kind and keys alone; a key that could be somebody's words isn't shown."""
+    if not isinstance(value, dict):
+        kinds = {str: "strings", list: "lists", bool: "booleans", int: "numbers", float: "numbers"}
+        return f"{kinds.get(type(value), 'nothing but null')} where conversations should be"
+    keys = [key for key in value if _PLAIN_KEY.fullmatch(key)]
+    shown = ", ".join(keys[:_KEYS_SHOWN])
+    more = len(value) - len(keys[:_KEYS_SHOWN])
+    if not shown:
+        return f"objects of {more} keys, none of them a plain word" if more else "an empty object"
+    return f"objects with the keys {shown}" + (f" and {more} more" if more else "")

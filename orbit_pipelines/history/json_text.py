@@ -1,0 +1,190 @@
+"""JSON decoded value by value from a text of any length, in the memory of its largest value.
+
+The standard library's scanner runs over a buffer that slides along the text. ijson, the usual answer, can't be trusted
+with what people hand over: its C backend (3.6) turns half a surrogate pair into "?" or fails on it, and a number of
+5,000 digits or deep nesting ends the whole process instead of raising.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from io import TextIOWrapper
+from typing import NoReturn
+
+from orbit_pipelines.errors import UnreadableExport
+
+CHUNK = 2**20
+"""Characters read at a time."""
+
+LARGEST_VALUE = 64 * 2**20
+"""The most characters of JSON that one conversation may take: the one thing that is held in memory whole."""
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_LONGEST_TOKEN = 16
+
+
+def _bounded_int(digits: str) -> int | float:
+    # Python refuses to convert very long ones, and nothing that is read here has them.
+    return int(digits) if len(digits) < 1000 else float("inf")
+
+
+# Not strict: a raw tab or line break in a string harms nobody.
+_DECODER = json.JSONDecoder(strict=False, parse_int=_bounded_int)
+
+
+def decode(text: str) -> object:
+    """Return the one value that ``text`` is.
+
+    Raises:
+        ValueError: it is none, or more than one.
+        RecursionError: it is nested too deeply.
+    """
+    value: object = _DECODER.decode(text)
+    return value
+
+
+def begins_object(text: str, *, is_whole: bool) -> bool:
+    """Say whether ``text`` is an object, or can become one when more follows (which ``is_whole`` rules out)."""
+    try:
+        value, _ = _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return _lacks_its_end(error, is_whole=is_whole)
+    except RecursionError:
+        return True
+    return isinstance(value, dict)
+
+
+def _lacks_its_end(error: json.JSONDecodeError, *, is_whole: bool) -> bool:
+    """Tell a text that ends too soon from one that is wrong: the scanner stops at the end, or in an open string."""
+    if error.msg.startswith("Unterminated string"):
+        return True
+    # Inside a token (``tru``, half an escape) the scanner points at its beginning.
+    near_end = not is_whole and len(error.doc) - error.pos < _LONGEST_TOKEN
+    return near_end or not error.doc[error.pos :].strip()
+
+
+class JsonText:
+    """One JSON text, read front to back."""
+
+    def __init__(self, name: str, text: TextIOWrapper, head: str) -> None:
+        """Read ``head``, already taken from ``text``, and then ``text``; ``name`` is for messages."""
+        self._name = name
+        self._text = text
+        self._buffer = head
+        self._at = 0
+        self._characters_before = 0
+        self._is_at_end = False
+
+    @property
+    def position(self) -> int:
+        """How many characters of the text are behind."""
+        return self._characters_before + self._at
+
+    def list_items(self) -> Iterator[object]:
+        """Yield the items of the list that begins here, each decoded when it is asked for."""
+        self.take("[")
+        if self.next_character() == "]":
+            self.take("]")
+            return
+        while True:
+            yield self.value()
+            if self.next_character() == "]":
+                self.take("]")
+                return
+            self.take(",")
+
+    def object_keys(self) -> Iterator[str]:
+        """Yield the keys of the object that begins here; the caller takes each one's value before the next."""
+        self.take("{")
+        if self.next_character() == "}":
+            self.take("}")
+            return
+        while True:
+            if self.next_character() != '"':
+                self._refuse()
+            key = self.value()
+            self.take(":")
+            yield str(key)
+            if self.next_character() == "}":
+                self.take("}")
+                return
+            self.take(",")
+
+    def value(self) -> object:
+        """Decode the value that begins here, whole."""
+        self.next_character()
+        while True:
+            is_short = False
+            try:
+                value, end = _DECODER.raw_decode(self._buffer, self._at)
+                # A number that ends with the buffer may go on behind it.
+                is_short = end == len(self._buffer) and isinstance(value, int | float) and not self._is_at_end
+            except json.JSONDecodeError as error:
+                is_short = _lacks_its_end(error, is_whole=self._is_at_end)
+                end = -1
+            except RecursionError:
+                end = -2
+            # Decided out here, so that no decoder's error, which holds the text, hangs on ours.
+            if is_short and not self._is_at_end:
+                self._read_on()
+            elif end >= 0:
+                self._at = end
+                return value
+            elif end == -2:
+                raise UnreadableExport(f"{self._name} is nested too deeply at character {self.position:,}.")
+            else:
+                self._refuse(is_short=is_short)
+
+    def take(self, character: str) -> None:
+        """Step over ``character``, which must come next."""
+        if self.next_character() != character:
+            self._refuse()
+        self._at += 1
+
+    def expect_end(self) -> None:
+        """Refuse a text that goes on after its value."""
+        if self.next_character():
+            self._refuse()
+
+    def expect_within(self, characters: int) -> None:
+        """Refuse a text that is kept whole and has gone on for more than ``characters``."""
+        if self.position > characters:
+            self._refuse_size()
+
+    def next_character(self) -> str:
+        """Return the next character that is no white space, without stepping over it; nothing at the end."""
+        while True:
+            match = _SPACE.match(self._buffer, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if self._is_at_end:
+                return ""
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Slide the buffer on, twice as far when one value fills it, so that decoding again costs little."""
+        kept = self._buffer[self._at :]
+        if len(kept) > LARGEST_VALUE:
+            self._refuse_size()
+        more = self._text.read(max(CHUNK, len(kept)))
+        self._characters_before += self._at
+        self._at = 0
+        self._buffer = kept + more
+        self._is_at_end = not more
+
+    def _refuse_size(self) -> NoReturn:
+        raise UnreadableExport(
+            f"{self._name} holds a conversation of more than {LARGEST_VALUE:,} characters near character "
+            f"{self.position:,}, the most that one may have."
+        )
+
+    def _refuse(self, *, is_short: bool = False) -> NoReturn:
+        if is_short or not self.next_character():
+            raise UnreadableExport(
+                f"{self._name} is cut short: after {self._characters_before + len(self._buffer):,} characters it ends "
+                "in the middle. Export or download it again."
+            )
+        raise UnreadableExport(
+            f"{self._name} is not valid JSON from character {self.position:,} on. Export or download it again."
+        )

@@ -1,0 +1,189 @@
+"""Documents as rows: the conversations of a JSON file or of JSON lines, one at a time, whatever their format."""
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
+from orbit_pipelines.history.json_text import CHUNK, LARGEST_VALUE, JsonText, begins_object, decode
+from orbit_pipelines.history.reading import Document, Export
+from orbit_pipelines.history.stream import Problems
+
+BROKEN_LINES_BEFORE_ANY = 100
+"""So many broken lines before the first good one, and a file is no JSON lines at all."""
+
+_LIST_KEY = "conversations"
+_LIST_BEGINS = re.compile(r'"conversations"\s*:\s*\[')
+_TURN_KEYS = frozenset({"role", "from"})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One decoded item of an export, with words for where it stands."""
+
+    where: str
+    value: object
+
+
+class _Layout(Enum):
+    LIST = auto()
+    OBJECT = auto()
+    LINES = auto()
+
+
+def read_rows(export: Export, problems: Problems) -> Iterator[Row]:
+    """Yield the items of every document of ``export``, in order; broken lines are reported and left out.
+
+    Raises:
+        UnreadableExport: a document is empty, cut short, not valid JSON, or its root is neither a list nor an object.
+            Raised where that shows: the rows before it have been yielded by then.
+        UnknownExportFormat: a document is neither JSON nor lines of it.
+    """
+    for document in export.documents:
+        prefix = f"{document.name}, " if len(export.documents) > 1 else ""
+        with document.open() as stream, _as_text(stream) as text:
+            yield from _read_document(document, text, prefix, problems)
+
+
+def _read_document(document: Document, text: io.TextIOWrapper, prefix: str, problems: Problems) -> Iterator[Row]:
+    head = text.read(CHUNK)
+    is_whole = len(head) < CHUNK
+    if is_whole and not head.strip():
+        raise UnreadableExport(f"{document.name} is empty. Export or download it again.")
+    layout = _layout(head, is_whole=is_whole)
+    if layout is _Layout.LINES:
+        yield from _read_lines(document, text, head, prefix, problems)
+        return
+    whole = JsonText(document.name, text, head)
+    values = whole.list_items() if layout is _Layout.LIST else _conversations_of_object(whole)
+    for number, value in enumerate(values, start=1):
+        yield Row(f"{prefix}conversation {number}", value)
+    whole.expect_end()
+
+
+# ---------------------------------------------------------------- bytes to text
+
+
+def _as_text(stream: io.RawIOBase) -> io.TextIOWrapper:
+    """Decode as the byte order mark says; without one as UTF-8, which JSON has to be."""
+    buffered = io.BufferedReader(stream, CHUNK)
+    is_wide = buffered.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return io.TextIOWrapper(buffered, "utf-16" if is_wide else "utf-8-sig", errors=_BROKEN_BYTES)
+
+
+def _escape_broken_bytes(error: UnicodeError) -> tuple[str, int]:
+    # NUL as JSON writes it: in a string it is replaced and reported like every NUL, anywhere else it is no JSON.
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\\u0000", error.end
+
+
+_BROKEN_BYTES = "orbit_pipelines.broken_bytes"
+codecs.register_error(_BROKEN_BYTES, _escape_broken_bytes)
+
+
+# ---------------------------------------------------------------- the layout, told from the beginning of the text
+
+
+def _layout(head: str, *, is_whole: bool) -> _Layout:
+    text = head.lstrip()
+    if text.startswith("["):
+        return _Layout.LIST
+    if not text.startswith("{"):
+        return _Layout.LINES
+    line, newline, rest = text.partition("\n")
+    if _is_object(line):
+        return _Layout.OBJECT if is_whole and not rest.strip() else _Layout.LINES
+    if not newline:
+        # One line, longer than what is in sight: the list of a whole export, or the first of many rows.
+        return _Layout.OBJECT if is_whole or _LIST_BEGINS.search(text) else _Layout.LINES
+    # An object spread over lines, or a broken first line before whole ones.
+    others = [other for other in rest.split("\n")[: None if is_whole else -1] if other.strip()]
+    if (others and all(map(_is_object, others))) or not begins_object(text, is_whole=is_whole):
+        return _Layout.LINES
+    return _Layout.OBJECT
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(decode(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+# ---------------------------------------------------------------- rows of each layout
+
+
+def _conversations_of_object(whole: JsonText) -> Iterator[object]:
+    """Yield the items of the root's list of conversations, or else the root itself, which is one conversation."""
+    root: dict[str, object] = {}
+    has_list = False
+    for key in whole.object_keys():
+        if key != _LIST_KEY or whole.next_character() != "[":
+            value = whole.value()
+            if not has_list:
+                root[key] = value
+                whole.expect_within(LARGEST_VALUE)
+            continue
+        turns: list[object] = []
+        for item in whole.list_items():
+            # A list of turns belongs to the root; a list of anything else is a list of conversations.
+            if isinstance(item, dict) and item.keys() & _TURN_KEYS:
+                turns.append(item)
+                whole.expect_within(LARGEST_VALUE)
+            else:
+                has_list = True
+                yield item
+        root[key] = turns
+    if not has_list:
+        yield root
+
+
+def _read_lines(
+    document: Document, text: io.TextIOWrapper, head: str, prefix: str, problems: Problems
+) -> Iterator[Row]:
+    good = broken = 0
+    for number, line in enumerate(_lines(text, head), start=1):
+        if not line.strip():
+            continue
+        value, fault = _decode_line(line)
+        if fault is None:
+            good += 1
+            yield Row(f"{prefix}line {number}", value)
+            continue
+        broken += 1
+        problems.add("broken_line", f"{prefix}line {number}", f"{fault}; skipped")
+        if not good and broken == BROKEN_LINES_BEFORE_ANY:
+            break
+    if not good:
+        raise UnknownExportFormat(
+            f"{document.name} is neither a zip, nor JSON, nor lines of JSON. Name the file that the product's own "
+            "export gave you."
+        )
+
+
+def _decode_line(line: str) -> tuple[object, str | None]:
+    """Return the value of a line, or what is wrong with it."""
+    if len(line) > LARGEST_VALUE:
+        return None, f"longer than {LARGEST_VALUE:,} characters"
+    try:
+        return decode(line), None
+    except RecursionError:
+        return None, "nested too deeply"
+    except ValueError:
+        return None, "not a whole JSON value"
+
+
+def _lines(text: io.TextIOWrapper, head: str) -> Iterator[str]:
+    """Yield the lines; of one that is too long only its beginning, which is longer than allowed."""
+    *lines, last = head.split("\n")
+    yield from lines
+    line = last + text.readline(LARGEST_VALUE + 1)
+    while line:
+        yield line
+        while line and line[-1] != "\n":
+            line = text.readline(CHUNK)
+        line = text.readline(LARGEST_VALUE + 1)
