@@ -8,7 +8,7 @@ are cut so that every piece of one is a fence or a table by itself.
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
@@ -31,6 +31,7 @@ _LEAST_BODY = 4
 
 Range = tuple[int, int]
 _Cut = tuple[int, str]
+_Kind = Literal["prose", "lines"]
 
 
 class Piece(NamedTuple):
@@ -107,14 +108,14 @@ def _absorb_blanks(text: str, blocks: Sequence[Block]) -> list[Block]:
     absorbed: list[Block] = []
     for block in blocks:
         reached = absorbed[-1].end if absorbed else 0
-        if not _is_blank(text[reached : block.start]):
+        if not is_blank(text[reached : block.start]):
             absorbed.append(block)
         elif absorbed:
             absorbed[-1] = absorbed[-1]._replace(end=block.start)
             absorbed.append(block)
         else:
             absorbed.append(block._replace(start=0))
-    if _is_blank(text[absorbed[-1].end :]):
+    if is_blank(text[absorbed[-1].end :]):
         absorbed[-1] = absorbed[-1]._replace(end=len(text))
     return absorbed
 
@@ -129,7 +130,7 @@ def _split_block(text: str, block: Block, limit: int) -> list[Piece]:
     if room * _LEAST_BODY < limit:
         return []
     body = text[block.head_end : block.tail_start]
-    ranges = _cut(body, room, TextSplitter, _CODE_RESERVE if block.closing else _PROSE_RESERVE)
+    ranges = _cut(body, room, "lines", _CODE_RESERVE if block.closing else _PROSE_RESERVE)
     if not ranges or ranges[0][0] > 0 or ranges[-1][1] < len(body):
         return []
     pieces = []
@@ -164,17 +165,17 @@ def _join_seams(segments: Sequence[Sequence[Piece]], limit: int) -> list[Piece]:
 
 def _cut_prose(texts: Sequence[str], limit: int) -> Iterator[list[Range]]:
     """Yield the ranges of each text, all long ones by one call of the splitter."""
-    splitter = _splitter(MarkdownSplitter, limit - _PROSE_RESERVE)
+    splitter = _splitter("prose", limit - _PROSE_RESERVE)
     cuts = iter(splitter.chunk_all_indices([text for text in texts if len(text) > limit]))
     for text in texts:
         if len(text) <= limit:
-            yield [] if _is_blank(text) else [(0, len(text))]
+            yield [] if is_blank(text) else [(0, len(text))]
             continue
         ranges, lost = _give_white_space_back(text, next(cuts), limit)
-        yield _cut(text, limit, MarkdownSplitter, 4 * _PROSE_RESERVE) if lost else ranges
+        yield _cut(text, limit, "prose", 4 * _PROSE_RESERVE) if lost else ranges
 
 
-def _cut(text: str, limit: int, kind: type[MarkdownSplitter | TextSplitter], reserve: int) -> list[Range]:
+def _cut(text: str, limit: int, kind: _Kind, reserve: int) -> list[Range]:
     """Return the ranges of one text, with as little reserved for white space as loses none of it, if any does."""
     while True:
         reserve = min(reserve, limit // 2)
@@ -189,27 +190,52 @@ def _give_white_space_back(text: str, cuts: Sequence[_Cut], limit: int) -> tuple
 
     A line's end stays with what it ends, an indentation with what it indents.
     """
+    if not cuts:
+        return [], False
+    starts = [start for start, _ in cuts]
+    ends = [start + len(cut) for start, cut in cuts]
     ranges: list[Range] = []
-    lost = False
-    start = end = 0
-    for cut_start, cut in cuts:
-        length = len(cut)
-        highest = min(start + limit, cut_start) if end else 0
-        lowest = max(cut_start + length - limit, end)
-        border = _border(text, end, cut_start) if end else 0
-        if lowest <= highest:
-            border = min(max(border, lowest), highest)
-            if ranges_end := end:
-                ranges.append((start, border if ranges_end else 0))
-            start = border
-        else:
+    start = max(0, ends[0] - limit)
+    lost = start > 0
+    for end, next_start, next_end in zip(ends, starts[1:], ends[1:], strict=False):
+        # Where this piece must end at the latest, and the next one begin at the earliest.
+        latest = min(start + limit, next_start)
+        earliest = max(next_end - limit, end)
+        if earliest > latest:
             lost = True
-            if end:
-                ranges.append((start, highest))
-            start = lowest
-        end = cut_start + length
-    if end:
-        stop = min(start + limit, len(text))
-        lost = lost or stop < len(text)
-        ranges.append((start, stop))
-    return ranges, lost
+            ranges.append((start, latest))
+            start = earliest
+        else:
+            border = _border(text, end, next_start, earliest, latest)
+            ranges.append((start, border))
+            start = border
+    stop = min(start + limit, len(text))
+    ranges.append((start, stop))
+    return ranges, lost or stop < len(text)
+
+
+def _border(text: str, end: int, next_start: int, earliest: int, latest: int) -> int:
+    """Return where the white space between two pieces is divided: after its last line end, or else where it ends."""
+    line_end = text.rfind("\n", end, next_start) + 1
+    border = line_end or next_start
+    if not line_end and end < next_start and _continues(text[next_start]):
+        border -= 1
+    border = min(max(border, earliest), latest)
+    if text[border - 1 : border + 1] == "\r\n" and border > earliest:
+        border -= 1
+    return border
+
+
+def _continues(character: str) -> bool:
+    """Tell whether a character belongs to the one before it, white space even."""
+    return character == _ZERO_WIDTH_JOINER or unicodedata.category(character).startswith("M")
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a text is white space alone, as the splitter and Polars understand it."""
+    return not text.strip(WHITE_SPACE)
+
+
+@cache
+def _splitter(kind: _Kind, limit: int) -> MarkdownSplitter | TextSplitter:
+    return MarkdownSplitter(limit) if kind == "prose" else TextSplitter(limit)
