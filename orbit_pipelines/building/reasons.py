@@ -23,7 +23,8 @@ HISTORY = pl.Schema(
 """What the database knows of a source before this publish.
 
 ``skipped_reason``: the row of ``memory.skipped`` in force. ``last_removed_reason``: of its newest removal.
-``left_branch_hashes``: hex hashes of chunks that left with their branch. ``is_said_present``: lineage ends with its chunks in memory. ``absence``: for a source the extraction doesn't have, why
+``left_branch_hashes``: hex hashes of chunks that left with their branch. ``is_said_present``: lineage ends with its
+chunks in memory. ``absence``: for a source the extraction doesn't have, why
 (``session_forgotten``, ``account_deleted``, ``session_deleted``, ``message_deleted``, or null: it never was).
 """
 
@@ -32,6 +33,7 @@ _SOURCE_REASONS = (
     Reason.SOURCE_NOT_ASSIGNED.value,
     Reason.SOURCE_OVER_CAP.value,
 )
+_RUN_REASONS = (Reason.REPLY_NOT_REMEMBERED.value, Reason.REPLY_REMEMBERED_AGAIN.value)
 
 
 def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, history: pl.DataFrame) -> ChunkDiff:
@@ -152,7 +154,6 @@ def _why_removed() -> pl.Expr:
 def _why_added() -> pl.Expr:
     came_back = pl.coalesce("skipped_reason", "last_removed_reason")
     after_edit = pl.col("change").is_in([Reason.MESSAGE_DELETED.value, Reason.LEFT_BRANCH.value])
-    run_reasons = [Reason.REPLY_NOT_REMEMBERED.value, Reason.REPLY_REMEMBERED_AGAIN.value]
     return (
         pl.when(pl.col("was_stored") & after_edit & pl.col("is_branch_returned"))
         .then(_lit(Reason.BRANCH_RETURNED))
@@ -162,25 +163,33 @@ def _why_added() -> pl.Expr:
         .then("change")
         .when(pl.col("is_said_present") & pl.col("skipped_reason").is_null())
         .then(_lit(Reason.REPAIRED))
-        .when(came_back.is_in([Reason.NOT_REMEMBERED.value, Reason.RECORD_EXCLUDED.value]))
+        .otherwise(reason_of_return(came_back))
+    )
+
+
+def reason_of_return(was_out: pl.Expr) -> pl.Expr:
+    """Return why a source enters memory that isn't there, from why it was out (null: it never was covered).
+
+    Needs the column ``is_run_excluded``.
+    """
+    return (
+        pl.when(was_out.is_in([Reason.NOT_REMEMBERED.value, Reason.RECORD_EXCLUDED.value]))
         .then(_lit(Reason.REMEMBERED_AGAIN))
-        .when(came_back.is_in(run_reasons) & pl.col("is_run_excluded"))
+        .when(was_out.is_in(_RUN_REASONS) & pl.col("is_run_excluded"))
         .then(_lit(Reason.REPLY_NOT_REMEMBERED))
-        .when(came_back.is_in(run_reasons))
+        .when(was_out.is_in(_RUN_REASONS))
         .then(_lit(Reason.REPLY_REMEMBERED_AGAIN))
-        .when(came_back.is_in(_SOURCE_REASONS))
+        .when(was_out.is_in(_SOURCE_REASONS))
         .then(_lit(Reason.SOURCE_INCLUDED))
-        .when(came_back == Reason.NOT_ADMITTED.value)
+        .when(was_out == Reason.NOT_ADMITTED.value)
         .then(_lit(Reason.ADMITTED_AGAIN))
-        .when(came_back == Reason.LEFT_BRANCH.value)
+        .when(was_out == Reason.LEFT_BRANCH.value)
         .then(_lit(Reason.BRANCH_RETURNED))
-        .when(
-            came_back.is_in([Reason.NO_TEXT.value, Reason.RECALLED_BLOCK.value, Reason.CONTENT_EDITED.value])
-        )
+        .when(was_out.is_in([Reason.NO_TEXT.value, Reason.RECALLED_BLOCK.value, Reason.CONTENT_EDITED.value]))
         .then(_lit(Reason.CONTENT_EDITED))
-        .when(came_back.is_in([Reason.CONTRACT_BROKEN.value, Reason.REPAIRED.value]))
+        .when(was_out.is_in([Reason.CONTRACT_BROKEN.value, Reason.REPAIRED.value]))
         .then(_lit(Reason.REPAIRED))
-        .when(came_back == Reason.RECIPE_CHANGED.value)
+        .when(was_out == Reason.RECIPE_CHANGED.value)
         .then(_lit(Reason.RECIPE_CHANGED))
         .otherwise(_lit(Reason.NEW_PAIR))
     )
