@@ -100,10 +100,7 @@ def remove_orphans(connection: psycopg.Connection[Any], workspaces: Path) -> lis
     """Remove the folders in ``workspaces`` that belong to no running build; return them."""
     if not workspaces.is_dir():
         return []
-    owned = {
-        row[0]
-        for row in connection.execute("select workspace from memory.build where status = 'running'")
-    }
+    owned = {row[0] for row in connection.execute("select workspace from memory.build where status = 'running'")}
     orphans = [path for path in workspaces.iterdir() if str(path) not in owned]
     for path in orphans:
         Workspace(path).remove()

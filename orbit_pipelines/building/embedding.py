@@ -89,24 +89,20 @@ def embed_chunks(
     )
 
 
-def find_known(
-    connection: psycopg.Connection[Any], texts: pl.DataFrame, model: str, *, fetch: bool
-) -> pl.DataFrame:
+def find_known(connection: psycopg.Connection[Any], texts: pl.DataFrame, model: str, *, fetch: bool) -> pl.DataFrame:
     """Return the texts (``TEXTS``) that a store has a vector of, with it in wire form when ``fetch``, else null."""
     schema = pl.Schema({name: VECTORS[name] for name in (*TEXTS, "embedding")})
     if texts.is_empty():
         return pl.DataFrame(schema=schema)
     with connection.transaction():
         connection.execute(
-            "create temp table wanted_text (user_id text collate \"C\", agent_id text collate \"C\", content_hash bytea)"
+            'create temp table wanted_text (user_id text collate "C", agent_id text collate "C", content_hash bytea)'
             " on commit drop"
         )
         copy_frame(connection, "wanted_text", texts, {"user_id": "text", "agent_id": "text", "content_hash": "bytea"})
         connection.execute("analyze wanted_text")
         with connection.cursor(binary=True) as cursor:
-            rows = cursor.execute(
-                statement("find_known_embeddings"), {"model": model, "fetch": fetch}
-            ).fetchall()
+            rows = cursor.execute(statement("find_known_embeddings"), {"model": model, "fetch": fetch}).fetchall()
         connection.execute("drop table wanted_text")
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -157,7 +153,7 @@ def _remember(
     )
     with connection.transaction():
         connection.execute(
-            "create temp table fresh_embedding (user_id text collate \"C\", agent_id text collate \"C\","
+            'create temp table fresh_embedding (user_id text collate "C", agent_id text collate "C",'
             " content_hash bytea, embedding halfvec, forget_revision bigint) on commit drop"
         )
         copy_frame(

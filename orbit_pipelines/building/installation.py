@@ -15,7 +15,7 @@ def require_hash_key(connection: psycopg.Connection[Any], fingerprint: str) -> N
     """
     row = connection.execute("select hash_key_fingerprint from memory.installation").fetchone()
     if row is not None and row[0] == fingerprint:
-        return
+        return None
     if row is not None and row[0] is None:
         connection.execute(
             "update memory.installation set hash_key_fingerprint = %s where hash_key_fingerprint is null", [fingerprint]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import polars as pl
 import psycopg
 
 from orbit_pipelines.building.builds import (
@@ -42,7 +43,6 @@ from orbit_pipelines.building.verdicts import judge
 from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.schema import require_current_schema
 from orbit_pipelines.embedders.protocol import Embedder
-from orbit_pipelines.errors import BuildFailed
 from orbit_pipelines.model import Mode
 from orbit_pipelines.settings import Settings
 
@@ -234,7 +234,7 @@ class BuildRun:
                 judged = judge(shape(self.workspace.read(frame, part)), sources, quarantined)
                 self.workspace.write("pairs", part, judged)
                 counts["rows"] += judged.height
-                counts["left_out"] += judged["verdict"].is_not_null().sum()
+                counts["left_out"] += judged.filter(pl.col("verdict").is_not_null()).height
                 self.on_progress("pairing", judged.height)
         return counts
 
@@ -269,7 +269,7 @@ class BuildRun:
             )
             self.workspace.write("vectors", part, vectors)
             counts["rows"] += vectors.height
-            counts["embedded"] += vectors["is_new"].sum()
+            counts["embedded"] += vectors.filter("is_new").height
         return counts
 
     def close(self, error: BaseException | None = None) -> None:

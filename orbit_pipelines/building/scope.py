@@ -172,7 +172,9 @@ def changes_since(
     valid = {user: mark for user, mark in followed.items() if user not in whole}
     marks = [*valid.values(), *([watermarks.bucket] if scope.is_everyone and watermarks.bucket else [])]
     if not marks:
-        return Extent(is_everything=False, whole_users=tuple(sorted(whole)), why_everything=_why(void, why_void, followed))
+        return Extent(
+            is_everything=False, whole_users=tuple(sorted(whole)), why_everything=_why(void, why_void, followed)
+        )
 
     moved_plans = {mark.scope: plans_that_differ(mark.plan_statuses, plans) for mark in marks}
     parameters = {

@@ -57,9 +57,7 @@ def judge(records: pl.DataFrame, sources: pl.DataFrame, quarantined: pl.DataFram
     )
     return (
         records.join(known, on=("user_id", "source_key"), how="left", maintain_order="left")
-        .join(
-            broken, on=("user_id", "agent_id", "session_id", "source_key"), how="left", maintain_order="left"
-        )
+        .join(broken, on=("user_id", "agent_id", "session_id", "source_key"), how="left", maintain_order="left")
         .with_columns(
             pl.when("is_forgotten")
             .then(pl.lit(Reason.SESSION_FORGOTTEN.value))
@@ -82,9 +80,7 @@ def judge(records: pl.DataFrame, sources: pl.DataFrame, quarantined: pl.DataFram
             .alias("verdict"),
         )
         .with_columns(
-            pl.when(
-                pl.col("verdict").is_null() & pl.col("is_run_excluded") & pl.col("reply_text").is_not_null()
-            )
+            pl.when(pl.col("verdict").is_null() & pl.col("is_run_excluded") & pl.col("reply_text").is_not_null())
             .then(pl.lit(Reason.REPLY_NOT_REMEMBERED.value))
             .alias("reply_verdict"),
             pl.col("reply_text").is_not_null().alias("has_reply"),

@@ -1,0 +1,143 @@
+"""What a publish compares: the fresh rows of the workspace and the stored rows of its scope.
+
+Everything here runs inside the publishing transaction, after the lock and the re-check.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import psycopg
+
+from orbit_pipelines.building.chunks import CHUNKS, CONTENT
+from orbit_pipelines.building.diff import CHUNK_KEYS, SOURCE, ChunkDiff
+from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
+from orbit_pipelines.building.embedding import VECTORS, find_known
+from orbit_pipelines.building.extraction import Extraction, read_extent
+from orbit_pipelines.building.reasons import HISTORY
+from orbit_pipelines.building.recheck import Recheck
+from orbit_pipelines.building.recipe import Recipe
+from orbit_pipelines.building.verdicts import JUDGED, TEXTS
+from orbit_pipelines.building.workspace import Workspace
+from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.frames import read_frame
+from orbit_pipelines.database.statements import statement
+from orbit_pipelines.errors import BuildFailed
+from orbit_pipelines.model import Reason
+
+SOURCE_TYPES = dict.fromkeys(SOURCE, "text")
+_RECORD_KEYS = pl.Schema({name: dtype for name, dtype in JUDGED.items() if name not in TEXTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """One publish under way: its transaction, and whom it may not publish."""
+
+    connection: psycopg.Connection[Any]
+    workspace: Workspace
+    extraction: Extraction
+    recipe: Recipe
+    build_id: int
+    left_out: tuple[str, ...]
+
+
+def gather_records(publication: Publication, news: Recheck) -> pl.DataFrame:
+    """Return the judged records without their texts, with what the re-check found against them."""
+    records = publication.workspace.read_all("pairs", _RECORD_KEYS).filter(
+        ~pl.col("user_id").is_in(publication.left_out)
+    )
+    if news.verdicts.is_empty():
+        return records
+    met = records.join(news.verdicts, on=SOURCE, how="left", maintain_order="left").with_columns(
+        pl.when(pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value)
+        .then("recheck_verdict")
+        .otherwise(pl.coalesce("verdict", "recheck_verdict"))
+        .alias("verdict")
+    )
+    others = (
+        news.verdicts.join(records, on=SOURCE, how="anti")
+        .rename({"recheck_verdict": "verdict"})
+        .match_to_schema(_RECORD_KEYS, missing_columns="insert")
+    )
+    return pl.concat([met.select(*_RECORD_KEYS), others])
+
+
+def gather_chunks(publication: Publication, records: pl.DataFrame) -> pl.DataFrame:
+    """Return the keys of the fresh chunks, but for those of records something stands against."""
+    columns = [name for name in CHUNKS if name not in CONTENT]
+    return (
+        publication.workspace.read_all("chunks", CHUNKS, columns)
+        .filter(~pl.col("user_id").is_in(publication.left_out))
+        .join(records.filter(pl.col("verdict").is_not_null()), on=SOURCE, how="anti", maintain_order="left")
+        .with_columns(
+            pl.lit(publication.recipe.model).alias("model"), pl.lit(publication.recipe.fingerprint).alias("recipe")
+        )
+        .match_to_schema(CHUNK_KEYS)
+    )
+
+
+def stage_scope(publication: Publication, records: pl.DataFrame, news: Recheck) -> None:
+    """Fill the temporary tables that say which stored rows this publish may touch."""
+    connection, left_out = publication.connection, publication.left_out
+    extent = read_extent(publication.workspace, publication.extraction)
+    outside = pl.col("user_id").is_in(left_out)
+    connection.execute(statement("create_build_scope"))
+    connection.execute(
+        "insert into scope_user select unnest(%s::text[])",
+        [[user for user in extent.whole_users if user not in left_out]],
+    )
+    sessions = pl.concat([extent.sessions, news.forgotten]).unique().filter(~outside)
+    copy_frame(connection, "scope_session", sessions, dict.fromkeys(sessions.columns, "text"))
+    if not extent.is_everything:
+        sources = pl.concat([records.select(*SOURCE), extent.records]).unique().filter(~outside)
+        copy_frame(connection, "scope_source", sources, SOURCE_TYPES)
+    frozen = records.filter(pl.col("verdict") == Reason.CONTRACT_BROKEN.value).select(*SOURCE)
+    copy_frame(connection, "frozen_source", frozen, SOURCE_TYPES)
+    connection.execute("insert into left_out_user select unnest(%s::text[])", [list(left_out)])
+    for table in ("scope_user", "scope_session", "scope_source", "frozen_source", "left_out_user"):
+        connection.execute(f"analyze {table}".encode())
+
+
+def read_stored(publication: Publication) -> pl.DataFrame:
+    """Return the stored chunks of the scope, as the diff compares them."""
+    name = "read_all_stored_chunks" if publication.extraction.is_everything else "read_stored_chunks"
+    return read_frame(publication.connection, statement(name), {}, CHUNK_KEYS).with_columns(
+        # jsonb is printed with blanks; class names have none.
+        pl.col("spans").str.replace_all(" ", "", literal=True)
+    )
+
+
+def read_history(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
+    """Return what lineage knows of the sources a diff touches; nothing on a first build, without asking."""
+    connection = publication.connection
+    touched = (
+        pl.concat([rows.select(*SOURCE, "session_id") for rows in (diff.removed, diff.inserted)])
+        .unique(SOURCE)
+        .sort(*SOURCE)
+    )
+    has_past = connection.execute(
+        "select exists (select from memory.change) or exists (select from memory.skipped)"
+    ).fetchone()
+    if touched.is_empty() or (diff.removed.is_empty() and has_past == (False,)):
+        return pl.DataFrame(schema=HISTORY)
+    copy_frame(connection, "touched_source", touched, {**SOURCE_TYPES, "session_id": "text"})
+    connection.execute("analyze touched_source")
+    return read_frame(connection, statement("read_source_history"), {}, HISTORY)
+
+
+def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFrame:
+    """Return the vectors of rows to insert that the workspace lacks. Called before anything is deleted.
+
+    Raises:
+        BuildFailed: a vector is neither in the workspace nor in the store any more.
+    """
+    has = publication.workspace.read_all("vectors", VECTORS, [*TEXT_KEY, "is_fetched"]).filter("is_fetched")
+    missing = wanted.select(*TEXT_KEY).unique().join(has, on=TEXT_KEY, how="anti")
+    found = find_known(publication.connection, missing, publication.recipe.model, fetch=True)
+    lost = missing.join(found, on=TEXT_KEY, how="anti").height
+    if lost:
+        raise BuildFailed(
+            f"{lost} embeddings this build counted on are gone from the cache: a forget or a clean-up ran meanwhile. "
+            "Nothing was published. Run the build again."
+        )
+    return found
