@@ -17,6 +17,8 @@ from orbit_pipelines.database.embedded import EmbeddedServer
 from orbit_pipelines.database.schema import migrate
 from orbit_pipelines.settings import Settings
 
+pytest_plugins = ["tests.worlds"]
+
 TEMPLATE = "orbit_template"
 CREATE_TEMPLATE = (
     "create database orbit_template template template0 encoding 'UTF8' "

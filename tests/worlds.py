@@ -128,7 +128,9 @@ def new_world(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Calla
         url = new_database()
         connection = connect(url, autocommit=True)
         opened.append(connection)
-        return World(url, Settings(home=tmp_path / url.rpartition("/")[2][:12], database_url=url, embedder="fake"), connection)
+        return World(
+            url, Settings(home=tmp_path / url.rpartition("/")[2][:12], database_url=url, embedder="fake"), connection
+        )
 
     yield create
     for connection in opened:
