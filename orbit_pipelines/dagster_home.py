@@ -14,7 +14,7 @@ def prepare_dagster_home(settings: Settings) -> Path:
     """
     home = settings.home.expanduser().resolve() / "dagster"
     home.mkdir(parents=True, exist_ok=True)
-    wanted = _project_file().read_bytes()
+    wanted = project_file(INSTANCE_FILE).read_bytes()
     installed = home / INSTANCE_FILE
     if not installed.exists() or installed.read_bytes() != wanted:
         fresh = installed.with_suffix(".new")
@@ -23,7 +23,7 @@ def prepare_dagster_home(settings: Settings) -> Path:
     return home
 
 
-def _project_file() -> Path:
-    """Return the checkout's dagster.yaml, or the wheel's copy of it."""
-    in_checkout = PROJECT_ROOT / INSTANCE_FILE
-    return in_checkout if in_checkout.exists() else Path(__file__).with_name(INSTANCE_FILE)
+def project_file(name: str) -> Path:
+    """Return a file of the top of the checkout, or the wheel's copy of it inside the package."""
+    in_checkout = PROJECT_ROOT / name
+    return in_checkout if in_checkout.exists() else Path(__file__).with_name(name)

@@ -3,6 +3,7 @@
 import http.client
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -71,7 +72,8 @@ def processes_of(settings: Settings) -> list[str]:
 def test_up_serves_dagster_and_down_leaves_nothing_running(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "tiny_definitions.py").write_text(DEFINITIONS)
     (tmp_path / "workspace.yaml").write_text(WORKSPACE)
-    port = 3901
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     process = subprocess.Popen(
         [sys.executable, "-c", UP, settings.home, str(port), tmp_path / "workspace.yaml"],
         cwd=PROJECT_ROOT,
