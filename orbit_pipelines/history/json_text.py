@@ -8,6 +8,7 @@ with what people hand over: its C backend (3.6) turns half a surrogate pair into
 import json
 import re
 from collections.abc import Iterator
+from enum import Enum, auto
 from io import TextIOWrapper
 from typing import NoReturn
 
@@ -20,7 +21,8 @@ LARGEST_VALUE = 64 * 2**20
 """The most characters of JSON that one conversation may take: the one thing that is held in memory whole."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_LONGEST_TOKEN = 16
+_CUT_TOKEN = re.compile(r"\\?[\w.+-]{0,16}")
+"""What may stand between the place a scanner complains of and the end of a text: ``tru``, ``1e``, half an escape."""
 
 
 def _bounded_int(digits: str) -> int | float:
@@ -43,24 +45,41 @@ def decode(text: str) -> object:
     return value
 
 
-def begins_object(text: str, *, is_whole: bool) -> bool:
-    """Say whether ``text`` is an object, or can become one when more follows (which ``is_whole`` rules out)."""
+def begins_object(text: str) -> bool:
+    """Say whether ``text`` begins with an object, or could if more followed."""
+    value, _, fault = _scan(text, 0)
+    return isinstance(value, dict) or fault in (_Fault.CUT_SHORT, _Fault.TOO_DEEP)
+
+
+class _Fault(Enum):
+    CUT_SHORT = auto()
+    INVALID = auto()
+    TOO_DEEP = auto()
+
+
+def _scan(text: str, at: int) -> tuple[object, int, _Fault | None]:
+    """Return the value that begins at ``at``, where it ends (``at`` if there is none), and what may be wrong.
+
+    What is wrong is returned and not raised: the decoder's error holds the text, and nothing may hang on ours.
+    """
     try:
-        value, _ = _DECODER.raw_decode(text)
+        value, end = _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        return _lacks_its_end(error, is_whole=is_whole)
+        return None, at, _Fault.CUT_SHORT if _lacks_its_end(error) else _Fault.INVALID
     except RecursionError:
-        return True
-    return isinstance(value, dict)
+        return None, at, _Fault.TOO_DEEP
+    # A number that ends with the text may go on behind it.
+    is_open = isinstance(value, int | float) and _CUT_TOKEN.fullmatch(text, end)
+    return value, end, _Fault.CUT_SHORT if is_open else None
 
 
-def _lacks_its_end(error: json.JSONDecodeError, *, is_whole: bool) -> bool:
+def _lacks_its_end(error: json.JSONDecodeError) -> bool:
     """Tell a text that ends too soon from one that is wrong: the scanner stops at the end, or in an open string."""
-    if error.msg.startswith("Unterminated string"):
-        return True
-    # Inside a token (``tru``, half an escape) the scanner points at its beginning.
-    near_end = not is_whole and len(error.doc) - error.pos < _LONGEST_TOKEN
-    return near_end or not error.doc[error.pos :].strip()
+    return (
+        error.msg.startswith("Unterminated string")
+        or _CUT_TOKEN.fullmatch(error.doc, error.pos) is not None
+        or not error.doc[error.pos :].strip()
+    )
 
 
 class JsonText:
@@ -113,27 +132,16 @@ class JsonText:
     def value(self) -> object:
         """Decode the value that begins here, whole."""
         self.next_character()
-        while True:
-            is_short = False
-            try:
-                value, end = _DECODER.raw_decode(self._buffer, self._at)
-                # A number that ends with the buffer may go on behind it.
-                is_short = end == len(self._buffer) and isinstance(value, int | float) and not self._is_at_end
-            except json.JSONDecodeError as error:
-                is_short = _lacks_its_end(error, is_whole=self._is_at_end)
-                end = -1
-            except RecursionError:
-                end = -2
-            # Decided out here, so that no decoder's error, which holds the text, hangs on ours.
-            if is_short and not self._is_at_end:
-                self._read_on()
-            elif end >= 0:
-                self._at = end
-                return value
-            elif end == -2:
-                raise UnreadableExport(f"{self._name} is nested too deeply at character {self.position:,}.")
-            else:
-                self._refuse(is_short=is_short)
+        value, end, fault = _scan(self._buffer, self._at)
+        while fault is _Fault.CUT_SHORT and not self._is_at_end:
+            self._read_on()
+            value, end, fault = _scan(self._buffer, self._at)
+        if fault is _Fault.TOO_DEEP:
+            raise UnreadableExport(f"{self._name} is nested too deeply after its first {self.position:,} characters.")
+        if end == self._at:
+            self._refuse(is_short=fault is _Fault.CUT_SHORT)
+        self._at = end
+        return value
 
     def take(self, character: str) -> None:
         """Step over ``character``, which must come next."""
@@ -186,5 +194,5 @@ class JsonText:
                 "in the middle. Export or download it again."
             )
         raise UnreadableExport(
-            f"{self._name} is not valid JSON from character {self.position:,} on. Export or download it again."
+            f"{self._name} is not valid JSON after its first {self.position:,} characters. Export or download it again."
         )

@@ -102,7 +102,7 @@ def _layout(head: str, *, is_whole: bool) -> _Layout:
         return _Layout.OBJECT if is_whole or _LIST_BEGINS.search(text) else _Layout.LINES
     # An object spread over lines, or a broken first line before whole ones.
     others = [other for other in rest.split("\n")[: None if is_whole else -1] if other.strip()]
-    if (others and all(map(_is_object, others))) or not begins_object(text, is_whole=is_whole):
+    if (others and all(map(_is_object, others))) or not begins_object(text):
         return _Layout.LINES
     return _Layout.OBJECT
 

@@ -4,10 +4,8 @@ The machine's time zone plays no part: a time without a zone is UTC. Nothing is 
 chat (zero, 1970, the year 9999, nonsense) is None, and whoever reads it keeps the order of the thread instead.
 """
 
-import math
 import re
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
@@ -28,7 +26,7 @@ def to_utc(value: object) -> datetime | None:
     """
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int | float | Decimal):
+    if isinstance(value, int | float):
         return _from_number(value)
     if isinstance(value, datetime):
         return _plausible(value)
@@ -37,21 +35,21 @@ def to_utc(value: object) -> datetime | None:
     return None
 
 
-def _from_number(number: int | float | Decimal) -> datetime | None:
-    if not math.isfinite(number) or number <= 0:
+def _from_number(number: int | float) -> datetime | None:
+    if not 0 < number < _UNITS[-1][1]:
         return None
     for per_second, limit in _UNITS:
         if number < limit:
             # Whole numbers stay whole, so that no digit of a microsecond is lost to a float.
             if isinstance(number, int):
                 return _plausible(_EPOCH + timedelta(microseconds=number * 10**6 // per_second))
-            return _plausible(_EPOCH + timedelta(seconds=float(number) / per_second))
+            return _plausible(_EPOCH + timedelta(seconds=number / per_second))
     return None
 
 
 def _from_string(text: str) -> datetime | None:
     if _NUMBER.fullmatch(text):
-        moment = _from_number(Decimal(text) if "." in text else int(text))
+        moment = _from_number(float(text) if "." in text else int(text))
         if moment is not None:
             return moment
     try:

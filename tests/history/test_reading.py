@@ -1,0 +1,190 @@
+import io
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from orbit_pipelines.errors import ImportFailed, UnknownExportFormat, UnreadableExport
+from orbit_pipelines.history import reading
+from orbit_pipelines.history.reading import open_export
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Callable[..., Path]:
+    """Write a zip of these entries, deflated, in this order."""
+
+    def write(*entries: tuple[str, bytes]) -> Path:
+        path = tmp_path / "export.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in entries:
+                archive.writestr(name, content)
+        return path
+
+    return write
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    with open_export(path) as export:
+        return {document.name: document.open().read() for document in export.documents}
+
+
+def names(path: Path) -> list[str]:
+    with open_export(path) as export:
+        return [document.name for document in export.documents]
+
+
+def test_a_file_is_one_document_whatever_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"[1]")
+    assert contents(path) == {"notes.txt": b"[1]"}
+
+
+def test_a_zip_gives_its_shards_in_the_order_of_their_numbers_and_nothing_else(pack: Callable[..., Path]) -> None:
+    path = pack(
+        ("export/conversations-010.json", b"[10]"),
+        ("export/Conversations-2.json", b"[2]"),
+        ("export/conversations-001.json", b"[1]"),
+        ("export/chat.html", b"<html>"),
+        ("export/user.json", b"{}"),
+        ("export/message_feedback.json", b"[]"),
+        ("export/other.json", b"[]"),
+        ("__MACOSX/export/._conversations-001.json", b"\0\5"),
+        ("export/.conversations.json", b"x"),
+        ("export/conversations.json/", b""),
+    )
+    assert names(path) == ["conversations-001.json", "conversations-2.json", "conversations-010.json"]
+
+
+def test_without_shards_any_json_of_a_zip_may_hold_conversations(pack: Callable[..., Path]) -> None:
+    path = pack(("b/chats.jsonl", b"1"), ("a.json", b"2"), ("user.json", b"3"), ("notes.md", b"4"))
+    assert contents(path) == {"a.json": b"2", "chats.jsonl": b"1"}
+
+
+def test_a_zip_without_conversations_says_so(pack: Callable[..., Path]) -> None:
+    with pytest.raises(UnknownExportFormat, match="a zip of 2 entries, but none of them is conversations"):
+        names(pack(("readme.txt", b""), ("user.json", b"{}")))
+
+
+def test_paths_in_a_zip_lead_nowhere(pack: Callable[..., Path], tmp_path: Path) -> None:
+    path = pack(("../../conversations.json", b"[1]"), ("C:\\Windows\\conversations-1.json", b"[2]"))
+    assert contents(path) == {"conversations.json": b"[1]", "conversations-1.json": b"[2]"}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["export.zip"]
+
+
+@pytest.mark.parametrize("kind", ["file", "zip"])
+def test_progress_counts_every_byte_of_the_size_known_up_front(
+    kind: str, pack: Callable[..., Path], tmp_path: Path
+) -> None:
+    text = json.dumps(list(range(100_000))).encode()
+    if kind == "zip":
+        path = pack(("conversations-0.json", text), ("conversations-1.json", text))
+    else:
+        path = tmp_path / "conversations.json"
+        path.write_bytes(text)
+    steps: list[int] = []
+    with open_export(path, progress=steps.append) as export:
+        for document in export.documents:
+            with io.BufferedReader(document.open(), 65536) as stream:
+                while stream.read(65536):
+                    pass
+        assert sum(steps) == export.size
+    assert len(steps) > 5
+
+
+def test_a_bomb_is_refused_by_its_declared_size_naming_the_limit(pack: Callable[..., Path]) -> None:
+    path = pack(("conversations.json", b"[" + b" " * 40_000_000 + b"]"))
+    with pytest.raises(UnreadableExport, match="more than 300 times its"):
+        names(path)
+
+
+def test_a_bomb_that_declares_little_is_refused_while_it_unpacks(
+    pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"[" + b" " * 3_000_000 + b"]"
+    path = pack(("conversations.json", content))
+    packed = path.read_bytes()
+    path.write_bytes(packed.replace(struct.pack("<L", len(content)), struct.pack("<L", 1_000_000)))
+    monkeypatch.setattr(reading, "RATIO_MATTERS_FROM", 100_000)
+    monkeypatch.setattr(reading, "HIGHEST_RATIO", 400)
+    with pytest.raises(UnreadableExport):
+        contents(path)
+
+
+def test_shards_are_limited_all_together(pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = pack(*((f"conversations-{number}.json", os.urandom(1000)) for number in range(3)))
+    monkeypatch.setattr(reading, "LARGEST_UNPACKED", 3000)
+    assert len(contents(path)) == 3
+    monkeypatch.setattr(reading, "LARGEST_UNPACKED", 2999)
+    with pytest.raises(UnreadableExport, match=r"With conversations-2\.json the zip unpacks to more than 2,999 bytes"):
+        names(path)
+
+
+def test_what_is_counted_while_unpacking_is_limited_too(
+    pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = pack(("conversations.json", os.urandom(5000)))
+    with open_export(path) as export:
+        monkeypatch.setattr(reading, "LARGEST_UNPACKED", 4999)
+        with pytest.raises(UnreadableExport, match="more than 4,999 bytes"):
+            export.documents[0].open().read()
+
+
+def test_a_zip_cut_short_or_damaged_says_so(pack: Callable[..., Path]) -> None:
+    path = pack(("conversations.json", os.urandom(5000)))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:2000])
+    with pytest.raises(UnreadableExport, match="cut short or damaged"):
+        contents(path)
+    path.write_bytes(whole[:1000] + b"\0\0\0\0" + whole[1004:])
+    with pytest.raises(UnreadableExport, match=r"conversations\.json can't be read to its end"):
+        contents(path)
+
+
+def test_an_encrypted_zip_says_what_to_do(pack: Callable[..., Path]) -> None:
+    path = pack(("conversations.json", b"[]"))
+    packed = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        packed[packed.index(signature) + offset] |= 1
+    path.write_bytes(packed)
+    with pytest.raises(UnreadableExport, match="encrypted in its zip"):
+        contents(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("missing.json", "There is no file"),
+        (".", "is a folder"),
+        ("nul\0.json", "can't be opened"),
+        ("x" * 5000, "can't be opened"),
+    ],
+)
+def test_what_cannot_be_opened_says_which_path_and_why(name: str, seen: str, tmp_path: Path) -> None:
+    with pytest.raises(ImportFailed, match=seen):
+        contents(tmp_path / name)
+
+
+def test_a_named_pipe_is_read_like_standard_input(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    keeps_open = os.open(path, os.O_RDWR)
+    os.write(keeps_open, b"[1]")
+    with open_export(path) as export:
+        os.close(keeps_open)
+        assert export.size is None
+        assert export.documents[0].open().read() == b"[1]"
+
+
+def test_a_zip_on_standard_input_says_what_to_do_instead(
+    pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = pack(("conversations.json", b"[]")).read_bytes()
+    pipe = io.BufferedReader(io.BytesIO(packed))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=pipe))
+    with pytest.raises(UnreadableExport, match="can't be read from a pipe"), open_export("-"):
+        pass
