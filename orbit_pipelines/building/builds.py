@@ -70,6 +70,29 @@ def end_build(connection: psycopg.Connection[Any], build_id: int, status: str, n
     )
 
 
+def close_build_of_run(
+    connection: psycopg.Connection[Any], workspaces: Path, dagster_run_id: str, *, failure: str | None
+) -> None:
+    """Close what a Dagster run that is over left open: its build, if nothing published it, and its workspace.
+
+    Args:
+        connection: in autocommit.
+        workspaces: the folder of workspaces; a run's is named by it.
+        dagster_run_id: the run.
+        failure: the name of the error that failed the run; None when it went well.
+    """
+    status, note = "unpublished", "the run did not include diff_apply, so nothing was published"
+    if failure is not None:
+        status, note = "failed", f"{failure}: see the Dagster run"
+    try:
+        for (build_id,) in connection.execute(
+            "select build_id from memory.build where dagster_run_id = %s and status = 'running'", [dagster_run_id]
+        ).fetchall():
+            end_build(connection, build_id, status, note)
+    finally:
+        Workspace(workspaces / dagster_run_id).remove()
+
+
 def bury_dead_builds(
     connection: psycopg.Connection[Any], workspaces: Path, *, but: int | None = None
 ) -> list[DeadBuild]:

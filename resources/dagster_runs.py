@@ -1,0 +1,66 @@
+"""What Dagster itself knows of runs: whether one failed, and that the dead ones are over."""
+
+from collections.abc import Iterable
+
+import dagster as dg
+from dagster import DagsterEventType, DagsterRunStatus, RunsFilter
+from dagster_shared.error import SerializableErrorInfo
+
+from orbit_pipelines.building.builds import DeadBuild
+
+# What Dagster raises around a step's own error.
+_WRAPPERS = ("DagsterExecutionStepExecutionError", "DagsterExecutionLoadInputError", "DagsterResourceFunctionError")
+
+IN_PROGRESS = (
+    DagsterRunStatus.QUEUED,
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+)
+
+
+def first_failure(instance: dg.DagsterInstance | None, run_id: str) -> str | None:
+    """Return the name of the error that failed a run's first failed step; None when no step failed."""
+    error = _first_error(instance, run_id)
+    return None if error is None else error.cls_name or "an error"
+
+
+def failure_message(instance: dg.DagsterInstance, run_id: str) -> str:
+    """Return what failed a run first, in the error's own words, without a trace."""
+    error = _first_error(instance, run_id)
+    if error is None:
+        return "The Dagster run failed before its first step; the UI shows its events."
+    # Dagster keeps the message as Python prints it: the error's name, a colon, its text.
+    return error.message.partition(": ")[2].strip() or error.message.strip()
+
+
+def _first_error(instance: dg.DagsterInstance | None, run_id: str) -> SerializableErrorInfo | None:
+    if instance is None:
+        return None
+    for entry in instance.all_logs(run_id, of_type=DagsterEventType.STEP_FAILURE):
+        error = entry.get_dagster_event().step_failure_data.error
+        while error is not None and error.cause is not None and error.cls_name in _WRAPPERS:
+            error = error.cause
+        return error
+    return None
+
+
+def report_dead_runs(instance: dg.DagsterInstance | None, dead: Iterable[DeadBuild]) -> None:
+    """Close the Dagster runs of builds whose process is gone; Dagster would show them as running for ever."""
+    if instance is None:
+        return
+    run_ids = [build.dagster_run_id for build in dead if build.dagster_run_id]
+    if not run_ids:
+        return
+    for run in instance.get_runs(RunsFilter(run_ids=run_ids, statuses=list(IN_PROGRESS))):
+        instance.report_run_failed(run, "The process of this run is gone; a later build closed the run in its place.")
+
+
+def includes_asset(run: dg.DagsterRun, name: str) -> bool:
+    """Whether a run is to execute an asset's step."""
+    if run.step_keys_to_execute is not None:
+        return name in run.step_keys_to_execute
+    if run.asset_selection is not None:
+        return dg.AssetKey(name) in run.asset_selection
+    return True
