@@ -111,17 +111,38 @@ def _chunk(records: Sequence[Sequence[Part]], limit: int) -> Iterator[list[tuple
     """Yield each record's chunks as content and spans; its parts must hold text."""
     texts = [_SEPARATOR.join([text for text, _ in parts]) for parts in records]
     long = [number for number, text in enumerate(texts) if len(text) > limit]
-    blocks = [_find_blocks(records[number]) for number in long]
-    pieces_of = dict(zip(long, split_texts([texts[number] for number in long], blocks, limit), strict=True))
-    for number, (text, parts) in enumerate(zip(texts, records, strict=True)):
-        pieces = pieces_of.get(number)
-        if pieces is None:
-            yield [(text, _spans(Piece(0, len(text)), parts))] if parts else []
+    pieces = split_texts([texts[number] for number in long], [_find_blocks(records[number]) for number in long], limit)
+    for text, parts in zip(texts, records, strict=True):
+        bounds = _bounds(parts)
+        if len(text) <= limit:
+            yield [(text, bounds)] if bounds else []
         else:
             yield [
-                (piece.opening + text[piece.start : piece.end] + piece.closing, _spans(piece, parts))
-                for piece in pieces
+                (piece.opening + text[piece.start : piece.end] + piece.closing, _spans(piece, bounds))
+                for piece in next(pieces)
             ]
+
+
+def _bounds(parts: Sequence[Part]) -> list[Span]:
+    """Return where each part lies in its record's text."""
+    bounds = []
+    start = 0
+    for text, origin_class in parts:
+        end = start + len(text)
+        bounds.append((start, end, origin_class))
+        start = end + len(_SEPARATOR)
+    return bounds
+
+
+def _spans(piece: Piece, bounds: Sequence[Span]) -> list[Span]:
+    """Return where each part lies in a piece's content."""
+    shift = len(piece.opening) - piece.start
+    first, last = piece.start, piece.end
+    return [
+        ((start if start > first else first) + shift, (end if end < last else last) + shift, origin_class)
+        for start, end, origin_class in bounds
+        if start < last and end > first
+    ]
 
 
 def _find_blocks(parts: Sequence[Part]) -> list[Block]:
@@ -133,20 +154,6 @@ def _find_blocks(parts: Sequence[Part]) -> list[Block]:
             blocks.append(Block(start + offset, head_end + offset, tail_start + offset, end + offset, opening, closing))
         offset += len(text) + len(_SEPARATOR)
     return blocks
-
-
-def _spans(piece: Piece, parts: Sequence[Part]) -> list[Span]:
-    """Return where in a piece's content each part lies."""
-    spans = []
-    shift = len(piece.opening) - piece.start
-    part_start = 0
-    for text, origin_class in parts:
-        part_end = part_start + len(text)
-        start, end = max(piece.start, part_start), min(piece.end, part_end)
-        if start < end:
-            spans.append((start + shift, end + shift, origin_class))
-        part_start = part_end + len(_SEPARATOR)
-    return spans
 
 
 def _as_json(spans: Sequence[Span]) -> str:

@@ -12,7 +12,7 @@ _PARSER = MarkdownIt("commonmark").enable("table")
 _PARSER.core.ruler.enableOnly(["normalize", "block"])
 
 _NEWLINE = re.compile(r"\r\n?|\n")
-_MAY_HOLD_A_BLOCK = re.compile(r"```|~~~|-[ \t:]*\||\|[ \t:]*-")
+_TABLE_RULE = re.compile(r"-[ \t:]*\||\|[ \t:]*-")
 _CLOSING_FENCE = re.compile(r"[\s>]*(`{3,}|~{3,})[ \t]*")
 _LIST_MARKERS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*")
 
@@ -34,7 +34,8 @@ class Block(NamedTuple):
 
 def find_blocks(text: str) -> list[Block]:
     """Return the fences and tables of a Markdown text, in order; those in lists and quotations too."""
-    if not _MAY_HOLD_A_BLOCK.search(text):
+    may_hold_some = "```" in text or "~~~" in text or ("|" in text and _TABLE_RULE.search(text))
+    if not may_hold_some:
         return []
     lines = [0, *(newline.end() for newline in _NEWLINE.finditer(text))]
     if lines[-1] < len(text):

@@ -26,6 +26,10 @@ _ZERO_WIDTH_JOINER = "\u200d"
 _PROSE_RESERVE = 2
 _CODE_RESERVE = 16
 
+# How many limits of text the splitter is given at a time: where it finds no word or sentence to cut at, its time grows
+# with the square of the text's length (a minute for 80,000 characters).
+_WINDOW = 8
+
 # A block whose head and tail leave its body less than this part of the limit is cut like prose.
 _LEAST_BODY = 4
 
@@ -43,13 +47,8 @@ class Piece(NamedTuple):
     closing: str = ""
 
 
-def split_text(text: str, blocks: Sequence[Block], limit: int) -> list[Piece]:
-    """Return the pieces of one text; see ``split_texts``."""
-    return split_texts([text], [blocks], limit)[0]
-
-
-def split_texts(texts: Sequence[str], blocks: Sequence[Sequence[Block]], limit: int) -> list[list[Piece]]:
-    """Return each text's pieces in order, none longer than ``limit`` with its opening and closing.
+def split_texts(texts: Sequence[str], blocks: Sequence[Sequence[Block]], limit: int) -> Iterator[list[Piece]]:
+    """Yield each text's pieces in order, none longer than ``limit`` with its opening and closing.
 
     Pieces follow one another without a gap; only a run of white space too long for the pieces beside it loses its
     middle. No piece is white space alone; a blank text has none. What becomes of a text depends on no other.
@@ -59,45 +58,41 @@ def split_texts(texts: Sequence[str], blocks: Sequence[Sequence[Block]], limit: 
         blocks: each text's fences and tables, in order.
         limit: the most characters of a piece, at least 8.
     """
-    layouts = [_lay_out(text, found, limit) for text, found in zip(texts, blocks, strict=True)]
-    prose = [
-        text[segment[0] : segment[1]]
-        for text, layout in zip(texts, layouts, strict=True)
-        for segment in layout
-        if isinstance(segment, tuple)
-    ]
-    cuts = iter(_cut_prose(prose, limit))
-    return [
-        _join_seams(
-            [
-                [Piece(segment[0] + start, segment[0] + end) for start, end in next(cuts)]
-                if isinstance(segment, tuple)
-                else segment
-                for segment in layout
-            ],
-            limit,
-        )
-        for layout in layouts
-    ]
+    prose = _cut_prose([text for text, found in zip(texts, blocks, strict=True) if not found], limit)
+    for text, found in zip(texts, blocks, strict=True):
+        yield _split_around(text, found, limit) if found else [Piece(start, end) for start, end in next(prose)]
 
 
-def _lay_out(text: str, blocks: Sequence[Block], limit: int) -> list[Range | list[Piece]]:
-    """Return the segments of a text in order: a range for prose, a list of pieces for a block."""
-    if not blocks or len(text) <= limit:
-        return [(0, len(text))]
-    segments: list[Range | list[Piece]] = []
+def _split_around(text: str, blocks: Sequence[Block], limit: int) -> list[Piece]:
+    """Return the pieces of a text with blocks: theirs, and those of the prose between them."""
+    if len(text) <= limit:
+        return [Piece(0, len(text))]
+    pieces: list[Piece] = []
     reached = 0
     for block in _absorb_blanks(text, blocks):
-        pieces = _split_block(text, block, limit)
-        if not pieces:
-            continue
-        if reached < block.start:
-            segments.append((reached, block.start))
-        segments.append(pieces)
-        reached = block.end
-    if reached < len(text):
-        segments.append((reached, len(text)))
-    return segments
+        of_block = _split_block(text, block, limit)
+        if of_block:
+            _append(pieces, _prose_pieces(text, reached, block.start, limit), limit)
+            _append(pieces, of_block, limit)
+            reached = block.end
+    _append(pieces, _prose_pieces(text, reached, len(text), limit), limit)
+    return pieces
+
+
+def _prose_pieces(text: str, start: int, end: int, limit: int) -> list[Piece]:
+    ranges = next(_cut_prose([text[start:end]], limit))
+    return [Piece(start + range_start, start + range_end) for range_start, range_end in ranges]
+
+
+def _append(pieces: list[Piece], more: Sequence[Piece], limit: int) -> None:
+    """Append a segment's pieces; its first one becomes one with the last of the segment before if the limit allows."""
+    if pieces and more:
+        last, first = pieces[-1], more[0]
+        length = len(last.opening) + first.end - last.start + len(first.closing)
+        if last.end == first.start and not last.closing and not first.opening and length <= limit:
+            pieces[-1] = Piece(last.start, first.end, last.opening, first.closing)
+            more = more[1:]
+    pieces.extend(more)
 
 
 def _absorb_blanks(text: str, blocks: Sequence[Block]) -> list[Block]:
@@ -105,19 +100,20 @@ def _absorb_blanks(text: str, blocks: Sequence[Block]) -> list[Block]:
 
     Left to itself it would make a segment, and a piece, of nothing but white space.
     """
-    absorbed: list[Block] = []
-    for block in blocks:
-        reached = absorbed[-1].end if absorbed else 0
-        if not is_blank(text[reached : block.start]):
-            absorbed.append(block)
-        elif absorbed:
-            absorbed[-1] = absorbed[-1]._replace(end=block.start)
-            absorbed.append(block)
-        else:
-            absorbed.append(block._replace(start=0))
-    if is_blank(text[absorbed[-1].end :]):
-        absorbed[-1] = absorbed[-1]._replace(end=len(text))
+    starts = [block.start for block in blocks[1:]]
+    absorbed = [
+        _extend(block, next_start) if is_blank(text[block.end : next_start]) else block
+        for block, next_start in zip(blocks, [*starts, len(text)], strict=True)
+    ]
+    if is_blank(text[: absorbed[0].start]):
+        absorbed[0] = absorbed[0]._replace(start=0)
     return absorbed
+
+
+def _extend(block: Block, end: int) -> Block:
+    """Return the block with the white space after it: in its tail if it has one, else in its body."""
+    has_tail = block.tail_start < block.end
+    return block._replace(end=end, tail_start=block.tail_start if has_tail else end)
 
 
 def _split_block(text: str, block: Block, limit: int) -> list[Piece]:
@@ -148,41 +144,46 @@ def _split_block(text: str, block: Block, limit: int) -> list[Piece]:
     return pieces
 
 
-def _join_seams(segments: Sequence[Sequence[Piece]], limit: int) -> list[Piece]:
-    """Return all pieces in order; where two segments meet, their pieces become one if the limit allows."""
-    joined: list[Piece] = []
-    for pieces in segments:
-        if joined and pieces:
-            last, first = joined[-1], pieces[0]
-            length = len(last.opening) + first.end - last.start + len(first.closing)
-            if last.end == first.start and not last.closing and not first.opening and length <= limit:
-                joined[-1] = Piece(last.start, first.end, last.opening, first.closing)
-                joined.extend(pieces[1:])
-                continue
-        joined.extend(pieces)
-    return joined
-
-
 def _cut_prose(texts: Sequence[str], limit: int) -> Iterator[list[Range]]:
-    """Yield the ranges of each text, all long ones by one call of the splitter."""
-    splitter = _splitter("prose", limit - _PROSE_RESERVE)
-    cuts = iter(splitter.chunk_all_indices([text for text in texts if len(text) > limit]))
+    """Yield the ranges of each text, all but the very long by one call of the splitter."""
+    inner = limit - _PROSE_RESERVE
+    bulk = iter(_splitter("prose", inner).chunk_all_indices([text for text in texts if _fits_bulk(text, limit)]))
     for text in texts:
         if len(text) <= limit:
             yield [] if is_blank(text) else [(0, len(text))]
             continue
-        ranges, lost = _give_white_space_back(text, next(cuts), limit)
+        cuts = next(bulk) if _fits_bulk(text, limit) else _cuts(text, inner, "prose")
+        ranges, lost = _give_white_space_back(text, cuts, limit)
         yield _cut(text, limit, "prose", 4 * _PROSE_RESERVE) if lost else ranges
+
+
+def _fits_bulk(text: str, limit: int) -> bool:
+    return limit < len(text) <= _WINDOW * limit
 
 
 def _cut(text: str, limit: int, kind: _Kind, reserve: int) -> list[Range]:
     """Return the ranges of one text, with as little reserved for white space as loses none of it, if any does."""
     while True:
         reserve = min(reserve, limit // 2)
-        ranges, lost = _give_white_space_back(text, _splitter(kind, limit - reserve).chunk_indices(text), limit)
+        ranges, lost = _give_white_space_back(text, _cuts(text, limit - reserve, kind), limit)
         if not lost or reserve == limit // 2:
             return ranges
         reserve *= 4
+
+
+def _cuts(text: str, limit: int, kind: _Kind) -> list[_Cut]:
+    """Return what the splitter makes of a text, window by window; each begins with the last cut of the one before."""
+    splitter = _splitter(kind, limit)
+    cuts: list[_Cut] = []
+    start = 0
+    while start < len(text):
+        end = start + _WINDOW * limit
+        found = [(start + offset, cut) for offset, cut in splitter.chunk_indices(text[start:end])]
+        # With more text the last one might have been longer.
+        is_open = end < len(text) and bool(found) and found[-1][0] > start
+        cuts += found[:-1] if is_open else found
+        start = found[-1][0] if is_open else end
+    return cuts
 
 
 def _give_white_space_back(text: str, cuts: Sequence[_Cut], limit: int) -> tuple[list[Range], bool]:
