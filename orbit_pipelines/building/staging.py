@@ -10,9 +10,9 @@ import polars as pl
 import psycopg
 
 from orbit_pipelines.building.chunks import CHUNKS, CONTENT
-from orbit_pipelines.building.diff import CHUNK_KEYS, SOURCE, ChunkDiff
+from orbit_pipelines.building.diff import CHUNK_KEYS, PLACE, SOURCE, ChunkDiff
 from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
-from orbit_pipelines.building.embedding import VECTORS, find_known
+from orbit_pipelines.building.embedding import find_known
 from orbit_pipelines.building.extraction import Extraction, read_extent
 from orbit_pipelines.building.reasons import HISTORY
 from orbit_pipelines.building.recheck import Recheck
@@ -131,8 +131,14 @@ def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFram
     Raises:
         BuildFailed: a vector is neither in the workspace nor in the store any more.
     """
-    has = publication.workspace.read_all("vectors", VECTORS, [*TEXT_KEY, "is_fetched"]).filter("is_fetched")
-    missing = wanted.select(*TEXT_KEY).unique().join(has, on=TEXT_KEY, how="anti")
+    workspace, places = publication.workspace, wanted.select(*PLACE)
+    lacking = [wanted.select(*TEXT_KEY).clear()]
+    for part in workspace.parts("chunks"):
+        # A text may have its vector in another part, but rows are inserted part by part.
+        has = workspace.read("vectors", part, [*TEXT_KEY, "is_fetched"]).filter("is_fetched")
+        texts = workspace.read("chunks", part, [*PLACE, "content_hash"]).join(places, on=PLACE, how="semi")
+        lacking.append(texts.select(*TEXT_KEY).join(has, on=TEXT_KEY, how="anti"))
+    missing = pl.concat(lacking).unique()
     found = find_known(publication.connection, missing, publication.recipe.model, fetch=True)
     lost = missing.join(found, on=TEXT_KEY, how="anti").height
     if lost:

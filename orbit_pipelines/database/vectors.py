@@ -15,7 +15,7 @@ def to_wire(vectors: np.ndarray) -> pl.Series:
     head = np.frombuffer(struct.pack(">hh", dimensions, 0), "u1")
     matrix = np.empty((count, 4 + 2 * dimensions), "u1")
     matrix[:, :4] = head
-    matrix[:, 4:] = vectors.astype(">f2").view("u1").reshape(count, -1)
+    matrix[:, 4:] = vectors.astype(">f2").view("u1").reshape(count, 2 * dimensions)
     return pl.Series([row.tobytes() for row in matrix], dtype=pl.Binary)
 
 
