@@ -47,8 +47,11 @@ def changes_chart(builds: Sequence[BuildCounts]) -> bytes:
     axes.bar(places, [-build.removed for build in builds], color="#d1662f", label="removed")
     axes.axhline(0, color="#444444", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=10)
-    reach = max((max(build.added, build.removed) for build in builds), default=0)
-    axes.set_ylim(-1.6 * max(reach, 10) if any(build.removed for build in builds) else 0, 1.6 * max(reach, 10))
+    most_added = max((build.added for build in builds), default=0)
+    most_removed = max((build.removed for build in builds), default=0)
+    axes.set_ylim(-1.6 * max(most_removed, 10) if most_removed else 0, 1.6 * max(most_added, 10))
+    # A few builds shall look like a few builds: bars keep their width, and the rest stays free.
+    axes.set_xlim(-0.6, max(len(builds), 10) - 0.4)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
     step = max(1, len(builds) // 12)
     axes.set_xticks(list(places)[::step], [str(build.build_id) for build in builds][::step])

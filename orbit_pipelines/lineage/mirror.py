@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 from psycopg.rows import tuple_row
+from pyarrow import csv
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import InstallationMismatch
@@ -126,15 +128,16 @@ def _write_builds(
 def _read_batches(
     connection: psycopg.Connection[Any], table: MirroredTable, build_ids: list[int]
 ) -> Iterator[pa.RecordBatch]:
-    # A cursor on the server: a build that touched a million chunks passes through in bounded memory.
-    with connection.cursor(f"mirror_{table.name}", row_factory=tuple_row) as cursor:
-        cursor.itersize = BATCH_ROWS
-        cursor.execute(statement(table.reader), {"builds": build_ids})
-        while rows := cursor.fetchmany(BATCH_ROWS):
-            columns = [
-                pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), table.schema.types, strict=True)
-            ]
-            yield pa.record_batch(columns, schema=table.schema)
+    # COPY is read as it comes, so that a build that touched a million chunks passes through in bounded memory.
+    types = csv.ConvertOptions(column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    layout = csv.ReadOptions(column_names=table.schema.names, use_threads=False, block_size=1 << 25)
+    quoting = csv.ParseOptions(newlines_in_values=True)
+    copy_out = b"copy (" + statement(table.reader) + b") to stdout (format csv)"
+    with connection.cursor() as cursor, cursor.copy(copy_out, {"builds": build_ids}) as copy:
+        rows = iter(copy)
+        while batch := list(islice(rows, BATCH_ROWS)):
+            text = pa.BufferReader(b"".join(batch))
+            yield from csv.read_csv(text, layout, quoting, types).to_batches()
 
 
 def parts_to_merge(live: Iterable[StoredPart]) -> list[list[StoredPart]]:

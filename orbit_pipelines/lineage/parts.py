@@ -25,6 +25,9 @@ import pyarrow.parquet as pq
 
 from orbit_pipelines.lineage.tables import BUILDS, COMPANIONS, TABLES, MirroredTable
 
+ROW_GROUP = 50_000
+"""About how many rows are held in memory at a time, and lie together in a file."""
+
 _ROWS = b"orbit_pipelines.rows"
 _NAME = re.compile(r"part-(\d+)(?:-(\d+))?\.parquet")
 
@@ -172,10 +175,20 @@ def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> 
 
 def _write_batches(writer: pq.ParquetWriter, batches: Iterable[pa.RecordBatch]) -> int:
     rows = 0
+    waiting: list[pa.RecordBatch] = []
     for batch in batches:
-        writer.write_batch(batch)
-        rows += batch.num_rows
-    return rows
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= ROW_GROUP:
+            rows += _write_group(writer, waiting)
+            waiting = []
+    return rows + _write_group(writer, waiting)
+
+
+def _write_group(writer: pq.ParquetWriter, batches: list[pa.RecordBatch]) -> int:
+    # Merging many small builds must not keep their row groups: a reader pays for each.
+    if batches:
+        writer.write_table(pa.Table.from_batches(batches))
+    return sum(batch.num_rows for batch in batches)
 
 
 def seed_tables(folder: Path) -> None:
