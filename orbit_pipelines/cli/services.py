@@ -1,21 +1,19 @@
 """Commands that start and stop what runs in the background: `up`, `down`, `migrate`, `db-url`."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbit_pipelines.database.schema import current_revision, migrate
-from orbit_pipelines.database.server import dagster_storage_url, database_url, server_status
-from orbit_pipelines.services.dagster import dagster_services
-from orbit_pipelines.services.service import Service
-from orbit_pipelines.services.up import down, logs_folder, up
-from orbit_pipelines.settings import load_settings
+if TYPE_CHECKING:
+    from orbit_pipelines.services.service import Service
 
 app = typer.Typer()
 
+PANEL = "Services"
 
-@app.command("up")
+
+@app.command("up", rich_help_panel=PANEL)
 def up_command(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the Dagster UI.")] = 3000,
     host: Annotated[str, typer.Option(help="Address the web servers listen on.")] = "127.0.0.1",
@@ -24,6 +22,11 @@ def up_command(
 
     Example: orbit up --port 3100
     """
+    from orbit_pipelines.database.server import server_status
+    from orbit_pipelines.services.dagster import dagster_services
+    from orbit_pipelines.services.up import logs_folder, up
+    from orbit_pipelines.settings import load_settings
+
     settings = load_settings()
     typer.echo("Starting. Ctrl-C, or `orbit down` in another terminal, stops everything.")
     typer.echo(f"{'PostgreSQL':<16}{server_status(settings).address}")
@@ -32,12 +35,15 @@ def up_command(
     typer.echo("Stopped.")
 
 
-@app.command("down")
+@app.command("down", rich_help_panel=PANEL)
 def down_command() -> None:
     """Stop a running `orbit up`, and the embedded PostgreSQL.
 
     Example: orbit down
     """
+    from orbit_pipelines.services.up import down
+    from orbit_pipelines.settings import load_settings
+
     stopped = down(load_settings())
     if stopped.up is not None:
         typer.echo(f"Stopped `orbit up`, process {stopped.up}.")
@@ -47,12 +53,16 @@ def down_command() -> None:
         typer.echo("Nothing runs.")
 
 
-@app.command("migrate")
+@app.command("migrate", rich_help_panel=PANEL)
 def migrate_command() -> None:
     """Bring the database's tables up to date; make the database first where it is missing.
 
     Example: orbit migrate
     """
+    from orbit_pipelines.database.schema import current_revision, migrate
+    from orbit_pipelines.database.server import database_url
+    from orbit_pipelines.settings import load_settings
+
     url = database_url(load_settings())
     before = current_revision(url)
     migrate(url)
@@ -60,7 +70,7 @@ def migrate_command() -> None:
     typer.echo(f"The schema is up to date: {after}." if before == after else f"Schema: {before or 'empty'} → {after}.")
 
 
-@app.command("db-url")
+@app.command("db-url", rich_help_panel=PANEL)
 def db_url_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print all URLs as one JSON object.")] = False,
 ) -> None:
@@ -68,6 +78,9 @@ def db_url_command(
 
     Example: psql "$(orbit db-url)"
     """
+    from orbit_pipelines.database.server import dagster_storage_url, database_url
+    from orbit_pipelines.settings import load_settings
+
     settings = load_settings()
     url = database_url(settings)
     if as_json:
@@ -76,5 +89,5 @@ def db_url_command(
         typer.echo(url)
 
 
-def _announce(service: Service) -> None:
+def _announce(service: "Service") -> None:
     typer.echo(f"{service.title:<16}{service.address.url if service.address else 'runs'}")

@@ -1,0 +1,105 @@
+"""Who has a history here: `orbit account`."""
+
+from typing import Annotated
+
+import typer
+
+from orbit_pipelines.cli.options import AsJson
+from orbit_pipelines.errors import UsageError
+
+app = typer.Typer()
+account = typer.Typer(no_args_is_help=True, help="Make, list and remove accounts, and put them on plans.")
+app.add_typer(account, name="account", rich_help_panel="Administration")
+
+UserId = Annotated[str, typer.Argument(metavar="USER", help="The account's user id.")]
+
+
+@account.command("add")
+def add(
+    user: UserId,
+    plan: Annotated[str | None, typer.Option(metavar="PLAN", help="Its plan; the default one unless said.")] = None,
+    locale: Annotated[str, typer.Option(metavar="LOCALE", help="The language of its pages.")] = "en",
+) -> None:
+    """Make an account; one that exists stays as it is.
+
+    Example: orbit account add mara --plan complete --locale en
+    """
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.history.accounts import create_account
+    from orbit_pipelines.settings import load_settings
+
+    with open_database(load_settings()) as connection:
+        is_new = create_account(connection, user, plan_key=plan, locale=locale)
+    typer.echo(f"Made the account {user}." if is_new else f"There is an account {user} already; it stays as it is.")
+
+
+@account.command("plan")
+def plan_command(
+    user: UserId,
+    plan: Annotated[str | None, typer.Argument(metavar="[PLAN]", help="The plan's key.")] = None,
+    default: Annotated[bool, typer.Option("--default", help="Put it on whatever plan is the default one.")] = False,
+) -> None:
+    """Put an account on a plan; its memory follows at the next build.
+
+    Example: orbit account plan mara essential
+    """
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.history.accounts import set_plan
+    from orbit_pipelines.settings import load_settings
+
+    if (plan is None) != default:
+        raise UsageError("Name a plan, or say --default: one of the two.")
+    with open_database(load_settings()) as connection:
+        is_changed = set_plan(connection, user, plan)
+    where = "the default plan" if plan is None else f"plan {plan}"
+    if is_changed:
+        typer.echo(f"{user} is on {where} now. Memory follows at the next build: orbit build")
+    else:
+        typer.echo(f"{user} was on {where} already; nothing changed.")
+
+
+@account.command("list")
+def list_command(as_json: AsJson = False) -> None:
+    """List the accounts: plan, sessions, pairs, chunks in memory.
+
+    Example: orbit account list
+    """
+    from orbit_pipelines.building.overview import read_overview
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.cli.output import print_json, show, table
+    from orbit_pipelines.settings import load_settings
+
+    with open_database(load_settings()) as connection:
+        people = read_overview(connection)
+    if as_json:
+        print_json([person.as_json() for person in people])
+    elif not people:
+        typer.echo("No accounts yet. Make one: orbit account add USER")
+    else:
+        counts = ("sessions", "pairs", "chunks")
+        listed = table("user", "plan", *counts, numbers=counts)
+        for person in people:
+            plan = f"{person.plan_key} (default)" if person.is_on_default_plan else person.plan_key
+            listed.add_row(person.user_id, plan, *(f"{getattr(person, name):,}" for name in counts))
+        show(listed)
+
+
+@account.command("remove")
+def remove(
+    user: UserId,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+) -> None:
+    """Delete an account with its whole history; the next build empties its memory.
+
+    Example: orbit account remove mara --yes
+    """
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.history.accounts import delete_account, require_account
+    from orbit_pipelines.settings import load_settings
+
+    with open_database(load_settings()) as connection:
+        require_account(connection, user)
+        if not yes:
+            typer.confirm(f"Delete {user} with every session, message and record?", abort=True, err=True)
+        delete_account(connection, user)
+    typer.echo(f"Deleted {user}. Memory follows at the next build: orbit build")

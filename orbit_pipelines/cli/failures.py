@@ -1,0 +1,67 @@
+"""What a person sees when a command fails: what happened and what to do, never a stack trace or row values."""
+
+import errno
+import os
+import traceback
+from pathlib import Path
+
+from orbit_pipelines.errors import OrbitError
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """Return the message for a person, and the exit code that goes with it."""
+    # What a library raises is looked at by these modules, which a failing command has loaded already.
+    import psycopg
+    from pydantic import ValidationError
+
+    match error:
+        case OrbitError():
+            return str(error), error.exit_code
+        case psycopg.errors.DiskFull():
+            return f"{_server_full()} Nothing of this was stored.", 1
+        case OSError() if error.errno in DISK_FULL:
+            where = f" to write {error.filename}" if error.filename else ""
+            return f"No space left on the disk{where}. Nothing was half done. Free some, and run this again.", 1
+        case psycopg.OperationalError():
+            return _connection_lost(error), 1
+        case ValidationError() if error.title == "Settings":
+            # Without the input: some settings are secrets.
+            wrong = [f"ORBIT_{'_'.join(map(str, each['loc'])).upper()}: {each['msg']}" for each in error.errors()]
+            return f"{'; '.join(wrong)}. Correct it in the environment, or unset it.", 2
+        case OSError() if error.filename is not None:
+            return f"{error.filename} can't be used: {error.strerror}. Check its owner and permissions.", 1
+    return _unexpected(error), 1
+
+
+def _server_full() -> str:
+    return "The disk of the PostgreSQL server is full. Free some, and run this again."
+
+
+def _connection_lost(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or ["no reason given"]
+    return (
+        f"The connection to PostgreSQL was lost: {lines[0].rstrip('.')}. What was being written was rolled back. "
+        "See `orbit status`, then run this again; if it is lost again, check the server's log and its free space."
+    )
+
+
+def _unexpected(error: Exception) -> str:
+    """Return which fault it was and where. Its text isn't shown: it may quote a message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"Unexpected {type(error).__name__}{where}: a fault of this program. "
+        "Run it again as ORBIT_DEBUG=1 orbit … to see the trace; it may show message text."
+    )
+
+
+def is_pipe_closed(error: BaseException) -> bool:
+    """Whether whoever read our output has gone, as `orbit … | head` does."""
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def be_quiet() -> None:
+    """Send what is still buffered for a closed pipe nowhere, so that the interpreter's exit doesn't complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,83 @@
+"""How commands write: JSON or tables on standard output, progress and remarks on standard error.
+
+Progress shows on a terminal only. Tables fit 80 columns; in a pipe they are as wide as they need to be.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+WIDTH_IN_PIPES = 1_000
+
+
+def print_json(value: Any) -> None:
+    """Print a value as the only thing on standard output."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print tables and sentences for a person. Brackets in them are text, not markup."""
+    is_fixed = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(markup=False, highlight=False, emoji=False, width=None if is_fixed else WIDTH_IN_PIPES)
+    for renderable in renderables:
+        console.print(renderable, soft_wrap=isinstance(renderable, str))
+
+
+def remark(text: str) -> None:
+    """Say something beside the answer, on standard error."""
+    typer.echo(text, err=True)
+
+
+def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    """Return an empty table; the columns named in ``numbers`` are aligned to the right."""
+    made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    return made
+
+
+def printable(text: str) -> str:
+    """Return text in one line, without what could steer a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))
+
+
+def shortened(text: str | None, length: int = 60) -> str:
+    """Return the beginning of a text, printable, in one line."""
+    line = printable((text or "")[: 4 * length])
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def byte_progress() -> Progress:
+    """Return a progress display that counts bytes."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeElapsedColumn(),
+        console=_error_console(),
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def step_progress() -> Progress:
+    """Return a progress display for steps that count what they have done, without knowing how much there is."""
+    return Progress(
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description:<12}", markup=False),
+        TextColumn("{task.completed:>10,.0f}"),
+        TimeElapsedColumn(),
+        console=_error_console(),
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def _error_console() -> Console:
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
