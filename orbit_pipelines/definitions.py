@@ -4,7 +4,7 @@ import dagster as dg
 
 import assets
 import checks
-from orbit_pipelines import jobs
+from orbit_pipelines import jobs, sensors
 from orbit_pipelines.settings import load_settings
 from resources import bindings
 
@@ -13,6 +13,7 @@ defs = dg.Definitions(
     asset_checks=dg.load_asset_checks_from_package_module(checks),
     jobs=[jobs.quick_update, jobs.full_rebuild, jobs.audit],
     schedules=jobs.schedules,
+    sensors=sensors.sensors(load_settings().executor),
     resources=bindings.resources(),
     executor=bindings.executor(load_settings().executor),
 )

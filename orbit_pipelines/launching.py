@@ -17,6 +17,7 @@ from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.server import child_environment, database_url
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.definitions import defs
+from orbit_pipelines.model import Mode
 from orbit_pipelines.settings import Settings, load_settings
 from resources.build import build_config
 from resources.dagster_runs import failure_message, first_failure
@@ -27,6 +28,8 @@ LOCATION = "orbit_pipelines.definitions"
 _TAGS = {".dagster/repository": f"__repository__@{LOCATION}"}
 # The terminal belongs to whoever called; the UI shows every event.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+# Run config replaces a job's own, so that it must say what the job's would have.
+_REQUESTS = {jobs.QUICK_UPDATE: BuildRequest(), jobs.FULL_REBUILD: BuildRequest(Mode.FULL)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,10 @@ def launch(
     Args:
         settings: of the installation; the process's environment says the same while the job runs.
         job_name: ``quick_update``, ``full_rebuild`` or ``audit``.
-        request: what to build; None for what the job does by itself.
+        request: what to build; None for what the job's name says.
         on_progress: told how far each step is; steps in other processes are silent.
     """
-    config = _QUIET if request is None else {**_QUIET, **build_config(request)}
+    config = _QUIET if job_name == jobs.AUDIT else {**_QUIET, **build_config(request or _REQUESTS[job_name])}
     with _environment_of(settings), listening(on_progress), dg.DagsterInstance.get() as instance:
         result = dg.execute_job(_RECONSTRUCTABLE[job_name], instance, run_config=config, tags=_TAGS)
         failure = None if result.success else failure_message(instance, result.run_id)

@@ -145,12 +145,22 @@ def changes_since(
     watermarks: Watermarks,
     *,
     cluster: Cluster,
-    recipe: str,
+    recipe: str | None,
     plans: PlanStatuses,
+    with_flags: bool = True,
 ) -> Extent:
     """Return what changed in a scope since its watermarks, as this transaction's snapshot sees it.
 
     A watermark of another database, of another recipe, or none at all: the people it stands for are taken whole.
+
+    Args:
+        connection: in a transaction; its snapshot is what is looked at.
+        scope: whose data.
+        watermarks: those in force for the scope.
+        cluster: the database behind the connection.
+        recipe: what chunks are made by now; None compares no recipes.
+        plans: every plan's sources as they are now.
+        with_flags: whether a toggled flag is a change.
     """
 
     def why_void(mark: Watermark | None) -> str | None:
@@ -158,7 +168,7 @@ def changes_since(
             return "first build"
         if mark.cluster != cluster:
             return "the watermark is of another database"
-        return "the recipe changed" if mark.recipe != recipe else None
+        return "the recipe changed" if recipe not in (None, mark.recipe) else None
 
     if scope.is_everyone:
         why = why_void(watermarks.bucket)
@@ -185,6 +195,7 @@ def changes_since(
         "user_plans": [json.dumps(moved_plans[mark.scope]) for mark in valid.values()],
         "bucket_snapshot": watermarks.bucket.snapshot if scope.is_everyone and watermarks.bucket else None,
         "bucket_plans": moved_plans.get(BUCKET, []),
+        "with_flags": with_flags,
         "oldest": str(min(int(mark.snapshot.split(":")[0]) for mark in marks)),
     }
     # The planner has no idea how few rows lie beyond the watermark; a sequential scan would read the whole history.

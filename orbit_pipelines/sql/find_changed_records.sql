@@ -1,4 +1,4 @@
--- Records of the other sources that changed, were toggled, or went.
+-- Records of the other sources that changed or went, and those that were toggled unless only content is asked for.
 with mark as (
     select * from unnest(%(users)s::text[], %(snapshots)s::pg_snapshot[]) as mark (user_id, snapshot)
 ), touched as (
@@ -6,7 +6,7 @@ with mark as (
       from orbitpilot.record where content_xid >= %(oldest)s::xid8
     union all
     select user_id, agent_id, source_key, source_id, flag_xid
-      from orbitpilot.record where flag_xid >= %(oldest)s::xid8
+      from orbitpilot.record where flag_xid >= %(oldest)s::xid8 and %(with_flags)s
     union all
     select user_id, agent_id, source_key, source_id, changed_xid
       from orbitpilot.deletion where changed_xid >= %(oldest)s::xid8 and kind = 'record'

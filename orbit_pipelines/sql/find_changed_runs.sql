@@ -1,4 +1,4 @@
--- The runs around each message whose content or flag changed: its own, or the one its reply answers.
+-- The runs around each message whose content (or flag, if asked for) changed: its own, or the one its reply answers.
 with mark as (
     select * from unnest(%(users)s::text[], %(snapshots)s::pg_snapshot[]) as mark (user_id, snapshot)
 ), touched as (
@@ -6,7 +6,7 @@ with mark as (
       from orbitpilot.message where content_xid >= %(oldest)s::xid8
     union all
     select user_id, agent_id, session_id, run_index, answers, flag_xid
-      from orbitpilot.message where flag_xid >= %(oldest)s::xid8
+      from orbitpilot.message where flag_xid >= %(oldest)s::xid8 and %(with_flags)s
 ), changed as (
     select distinct touched.user_id, touched.agent_id, touched.session_id, touched.run_index, touched.answers
       from touched
