@@ -20,8 +20,8 @@ RUNNING = dg.DefaultSensorStatus.RUNNING
     job=quick_update,
     minimum_interval_seconds=30,
     default_status=RUNNING,
-    description="Requests a quick update when content, plans or the administrator's switches changed. A toggled flag or "
-    "a closed session requests none; it waits for the next build from any cause.",
+    description="Requests a quick update when content, plans or the administrator's switches changed. A toggled flag "
+    "or a closed session requests none; it waits for the next build from any cause.",
 )
 def memory_changes(context: dg.SensorEvaluationContext, database: MemoryDatabase) -> dg.RunRequest | dg.SkipReason:
     """Request a quick update when something changed that wants one."""
