@@ -33,7 +33,7 @@ while not (folder / "stop").exists():
                 sys.exit(f"{builds} builds, {changes} changes, {seen} builds before")
             seen = builds
     (folder / "reading").touch()
-    time.sleep(0.02)
+    time.sleep(0.1)
 print(seen)
 """
 
@@ -145,14 +145,14 @@ def test_someone_who_opened_it_for_writing_stops_no_build(
 def test_a_reader_in_another_process_never_sees_half_a_build_nor_a_row_twice(
     connection: Connection, history: "History", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror, "MERGE_AT", 4)
+    monkeypatch.setattr(mirror, "MERGE_AT", 3)
     mirror_lineage(connection, tmp_path)
     with subprocess.Popen(
         [sys.executable, "-c", READER, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as reader:
         while not (tmp_path / "reading").exists() and reader.poll() is None:
             time.sleep(0.02)
-        for number in range(12):
+        for number in range(7):
             history.change(history.build(day=number / 24), "added", "new_pair", f"s:{number}")
             mirror_lineage(connection, tmp_path)
         (tmp_path / "stop").touch()

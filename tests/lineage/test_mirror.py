@@ -172,7 +172,7 @@ def test_two_mirrorings_at_once_mirror_everything_once(
 @pytest.fixture
 def few_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Merge early, so that a test needs few builds."""
-    monkeypatch.setattr(mirror, "MERGE_AT", 4)
+    monkeypatch.setattr(mirror, "MERGE_AT", 3)
 
 
 def write_small_builds(connection: Connection, history: "History", folder: Path, count: int) -> None:
@@ -188,43 +188,43 @@ def parts_of(folder: Path) -> list[str]:
 def test_small_parts_of_a_month_are_merged_and_nothing_counts_twice(
     connection: Connection, history: "History", tmp_path: Path, query: Query, few_parts: None
 ) -> None:
-    write_small_builds(connection, history, tmp_path, 4)
+    write_small_builds(connection, history, tmp_path, 3)
 
-    assert "part-000001-000004.parquet" in parts_of(tmp_path)
-    assert len(parts_of(tmp_path)) == 5
+    assert "part-000001-000003.parquet" in parts_of(tmp_path)
+    assert len(parts_of(tmp_path)) == 4
     assert_mirrors(connection, tmp_path, query)
 
 
 def test_merged_pieces_stay_for_readers_and_go_later(
     connection: Connection, history: "History", tmp_path: Path, query: Query, few_parts: None
 ) -> None:
-    write_small_builds(connection, history, tmp_path, 4)
+    write_small_builds(connection, history, tmp_path, 3)
 
     mirror_lineage(connection, tmp_path, keep_superseded=timedelta(0))
 
-    assert parts_of(tmp_path) == ["part-000001-000004.parquet"]
+    assert parts_of(tmp_path) == ["part-000001-000003.parquet"]
     assert_mirrors(connection, tmp_path, query)
 
 
 def test_a_month_that_is_over_ends_up_in_one_file(
     connection: Connection, history: "History", tmp_path: Path, query: Query
 ) -> None:
-    write_small_builds(connection, history, tmp_path, 3)
+    write_small_builds(connection, history, tmp_path, 2)
     history.change(history.build(day=20), "added", "new_pair", "t:0")
 
-    assert mirror_lineage(connection, tmp_path, keep_superseded=timedelta(0)).merged_parts == 3
-    assert parts_of(tmp_path) == ["part-000001-000003.parquet", "part-000004.parquet"]
+    assert mirror_lineage(connection, tmp_path, keep_superseded=timedelta(0)).merged_parts == 2
+    assert parts_of(tmp_path) == ["part-000001-000002.parquet", "part-000003.parquet"]
     assert_mirrors(connection, tmp_path, query)
 
 
 def test_a_merged_file_that_goes_missing_is_mirrored_again(
     connection: Connection, history: "History", tmp_path: Path, query: Query, few_parts: None
 ) -> None:
-    write_small_builds(connection, history, tmp_path, 4)
+    write_small_builds(connection, history, tmp_path, 3)
     mirror_lineage(connection, tmp_path, keep_superseded=timedelta(0))
-    next((tmp_path / "changes").glob("month=*/part-000001-000004.parquet")).unlink()
+    next((tmp_path / "changes").glob("month=*/part-000001-000003.parquet")).unlink()
 
-    assert mirror_lineage(connection, tmp_path).builds == 4
+    assert mirror_lineage(connection, tmp_path).builds == 3
     assert_mirrors(connection, tmp_path, query)
 
 
