@@ -81,11 +81,12 @@ def _recognise(export: Export, rows: Iterator[Row], first: list[Row]) -> Format:
             return chosen
     if not first:
         raise UnreadableExport(f"{export.name} holds an empty list and no conversation.")
-    if not any(isinstance(row.value, dict) for row in first):
+    seen = next((row.value for row in first if isinstance(row.value, dict)), None)
+    if seen is None:
         raise UnreadableExport(f"{export.name} holds {_describe(first[0].value)}. Is it the right file?")
     known = "; ".join(f"{name} ({one.title})" for name, one in FORMATS.items())
     raise UnknownExportFormat(
-        f"{export.name} is none of the formats known here: it holds {_describe(first[0].value)}. "
+        f"{export.name} is none of the formats known here: it holds {_describe(seen)}. "
         f"Known: {known}. If it is one of them all the same, name it with --format."
     )
 
