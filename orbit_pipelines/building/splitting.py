@@ -121,7 +121,7 @@ def _split_block(text: str, block: Block, limit: int) -> list[Piece]:
     if block.end - block.start <= limit:
         return [Piece(block.start, block.end)]
     head = max(len(block.opening), block.head_end - block.start)
-    tail = max(len(block.closing) + 1, block.end - block.tail_start)
+    tail = max(len(block.closing) + 1 if block.closing else 0, block.end - block.tail_start)
     room = limit - head - tail
     if room * _LEAST_BODY < limit:
         return []
@@ -189,7 +189,7 @@ def _cuts(text: str, limit: int, kind: _Kind) -> list[_Cut]:
 def _give_white_space_back(text: str, cuts: Sequence[_Cut], limit: int) -> tuple[list[Range], bool]:
     """Return ranges that take in the white space around the given cuts, and whether some found no room.
 
-    A line's end stays with what it ends, an indentation with what it indents.
+    A line's end stays with what it ends, an indentation with what it indents. Neighbours that fit together become one.
     """
     if not cuts:
         return [], False
@@ -198,7 +198,12 @@ def _give_white_space_back(text: str, cuts: Sequence[_Cut], limit: int) -> tuple
     ranges: list[Range] = []
     start = max(0, ends[0] - limit)
     lost = start > 0
-    for end, next_start, next_end in zip(ends, starts[1:], ends[1:], strict=False):
+    reaches = [*starts[2:], len(text)]
+    for end, next_start, next_end, next_reach in zip(ends, starts[1:], ends[1:], reaches, strict=False):
+        # The splitter lets a heading or a bold word stand alone where the rest of its paragraph is too long. What
+        # becomes one keeps room for the white space after it: a table's row must not begin with a line end.
+        if next_reach - start <= limit:
+            continue
         # Where this piece must end at the latest, and the next one begin at the earliest.
         latest = min(start + limit, next_start)
         earliest = max(next_end - limit, end)

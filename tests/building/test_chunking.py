@@ -1,6 +1,7 @@
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -93,7 +94,7 @@ TEXTS = st.one_of(
 PARTS = st.lists(st.tuples(TEXTS, CLASSES), max_size=3)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(PARTS, LIMITS)
 @example([("", "owner")], 50)
 @example([(" \n\u3000", "owner"), ("\n" * 200, "agent")], 50)
@@ -178,6 +179,13 @@ def test_sentences_stay_whole_where_they_can() -> None:
     sentence = "今日は駅前の図書館で夏の読書会があった。"
     for chunk in chunks_of(sentence * 40, 128):
         assert chunk.content.replace(sentence, "") == ""
+
+
+@given(st.lists(st.sampled_from(["Short.", "**bold** ", "[note] ", "# Title\n\n", "word " * 60, "\n\n"])), LIMITS)
+def test_neighbours_that_fit_together_are_one_chunk(scraps: list[str], limit: int) -> None:
+    lengths = [len(chunk.content) for chunk in chunks_of("".join(scraps), limit)]
+    longest_indentation = max((len(scrap) - len(scrap.lstrip()) for scrap in scraps), default=0)
+    assert all(one + other > limit - longest_indentation for one, other in pairwise(lengths))
 
 
 # Code lines and table rows carry a mark by which they are found again.
