@@ -113,6 +113,7 @@ def test_chunks_of_any_record_keep_to_the_limit_and_give_its_parts_back(parts: l
         assert given_back == "".join(text for text, _ in kept)
 
 
+@settings(deadline=None)
 @given(PARTS, LIMITS)
 def test_spans_lie_in_order_and_name_the_class_of_what_they_cover(parts: list[Part], limit: int) -> None:
     trust = ["owner", "agent", "untrusted", "system"]
@@ -155,6 +156,7 @@ def test_prose_joined_again_is_the_text(text: str, limit: int) -> None:
     assert len(contents) <= 1.3 * len(text) / limit + 1
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(GRAPHEMES), max_size=200), LIMITS)
 def test_no_cut_goes_through_a_character_as_people_see_it(graphemes: list[str], limit: int) -> None:
     text = "".join(graphemes)
@@ -181,6 +183,7 @@ def test_sentences_stay_whole_where_they_can() -> None:
         assert chunk.content.replace(sentence, "") == ""
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["Short.", "**bold** ", "[note] ", "# Title\n\n", "word " * 60, "\n\n"])), LIMITS)
 def test_neighbours_that_fit_together_are_one_chunk(scraps: list[str], limit: int) -> None:
     lengths = [len(chunk.content) for chunk in chunks_of("".join(scraps), limit)]
@@ -276,6 +279,7 @@ def frame(records: Sequence[tuple[str, list[Part]]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
+@settings(deadline=None)
 @given(st.lists(PARTS, max_size=6), LIMITS)
 def test_a_frame_is_chunked_as_its_records_are_one_by_one(records: list[list[Part]], limit: int) -> None:
     shaped = ChunkerSettings(limit)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
@@ -18,6 +18,7 @@ KEY = bytes(range(32))
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
+@settings(deadline=None)
 @given(st.lists(TEXT | st.none()), st.binary(min_size=1, max_size=64))
 def test_a_content_hash_is_the_hmac_of_the_texts_utf8(texts: list[str | None], key: bytes) -> None:
     hashes = content_hashes(pl.Series("content", texts, dtype=pl.String), key)
@@ -37,6 +38,7 @@ def test_each_purpose_has_its_own_key() -> None:
     assert {len(key) for key in keys} == {32}
 
 
+@settings(deadline=None)
 @given(TEXT)
 def test_no_text_hashes_to_a_derived_key(purpose: str) -> None:
     assert content_hashes(pl.Series([purpose]), KEY)[0] != derive_key(KEY, purpose)

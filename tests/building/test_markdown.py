@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbit_pipelines.building.markdown import find_blocks
@@ -88,6 +88,7 @@ SCRAPS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(SCRAPS, max_size=40).map("".join))
 def test_blocks_of_any_text_lie_in_it_one_after_another(text: str) -> None:
     reached = 0

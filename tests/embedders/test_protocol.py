@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -35,6 +35,7 @@ def test_no_texts_give_no_vectors() -> None:
     assert unit_vectors([], count=0, dimensions=3, embedder="the model").shape == (0, 3)
 
 
+@settings(deadline=None)
 @given(
     arrays(
         np.float64,
