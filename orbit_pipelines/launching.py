@@ -144,8 +144,13 @@ def _outcome(evaluation: dg.AssetCheckEvaluation) -> CheckOutcome:
         passed=evaluation.passed,
         severity=evaluation.severity.value,
         description=evaluation.description,
-        metadata={name: value.value for name, value in evaluation.metadata.items()},
+        metadata={name: plain(value) for name, value in evaluation.metadata.items()},
     )
+
+
+def plain(value: dg.MetadataValue) -> Any:
+    """Return what a metadata value holds; a table as a list of its rows."""
+    return [record.data for record in value.records] if isinstance(value, dg.TableMetadataValue) else value.value
 
 
 @contextmanager

@@ -48,7 +48,9 @@ class BuildResource(dg.ConfigurableResource):
         """The build, registered; the first step of a Dagster run to ask begins it, the others take part."""
         if self._run is None:
             context = self.get_resource_context()
-            run_id = str(context.run_id)
+            if context.run is None:
+                raise RuntimeError("a build belongs to a Dagster run; none is in progress")
+            run_id = context.run.run_id
             self._run = BuildRun(
                 connection=self.database.connect(),
                 settings=load_settings(),

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -16,6 +17,10 @@ from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.embedded import EmbeddedServer
 from orbit_pipelines.database.schema import migrate
 from orbit_pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from tests.running import Runs
+    from tests.worlds import World
 
 pytest_plugins = ["tests.worlds"]
 
@@ -95,3 +100,15 @@ def connection(database_url: str) -> Iterator[psycopg.Connection[TupleRow]]:
 def settings(database_url: str, tmp_path: Path) -> Settings:
     """Settings of an installation of this test's own, with the fake embedder."""
     return Settings(home=tmp_path / "home", database_url=database_url, embedder="fake")
+
+
+@pytest.fixture
+def runs(world: "World", monkeypatch: pytest.MonkeyPatch) -> Iterator["Runs"]:
+    """Dagster runs over an empty world."""
+    # Here, because importing Dagster takes longer than most tests.
+    import dagster as dg
+
+    from tests.running import Runs, use_settings
+
+    with use_settings(world.settings, monkeypatch), dg.DagsterInstance.ephemeral() as instance:
+        yield Runs(world, instance)
