@@ -16,6 +16,7 @@ from orbit_pipelines.embedders.fake import FakeEmbedder
 from orbit_pipelines.history.accounts import create_account
 from orbit_pipelines.history.flags import set_record_excluded, set_remembered
 from orbit_pipelines.history.messages import append_message
+from orbit_pipelines.history.stream import Role
 from orbit_pipelines.model import Mode, Store
 from orbit_pipelines.settings import Settings
 from orbit_pipelines.sources.records import put_record
@@ -32,6 +33,7 @@ class World:
     connection: Connection
     embedder: FakeEmbedder = field(default_factory=lambda: FakeEmbedder(dimensions=8))
     runs: Iterator[int] = field(default_factory=count)
+    opened: list[Connection] = field(default_factory=list)
 
     def account(self, user: str, plan: str | None = None) -> Store:
         """Make an account; return its default store."""
@@ -42,7 +44,7 @@ class World:
         """Append turns to a session: a text is the user's, one that begins with '>' the agent's. Return their ids."""
         ids = []
         for turn in turns:
-            role = "assistant" if turn.startswith(">") else "user"
+            role: Role = "assistant" if turn.startswith(">") else "user"
             stored = append_message(self.connection, store, session, role, turn.removeprefix(">").strip())
             ids.append(stored.message_id)
         return ids
@@ -61,8 +63,9 @@ class World:
 
     def run(self, *users: str, full: bool = False, settings: Settings | None = None) -> BuildRun:
         """Make a build's run, not yet started, on a connection of its own."""
+        self.opened.append(connect(self.url, autocommit=True))
         return BuildRun(
-            connection=connect(self.url, autocommit=True),
+            connection=self.opened[-1],
             settings=settings or self.settings,
             request=BuildRequest(Mode.FULL if full else Mode.INCREMENTAL, users),
             embedder=self.embedder,
@@ -76,6 +79,11 @@ class World:
             return build(run)
         finally:
             run.connection.close()
+
+    def close(self) -> None:
+        """Close every connection of this world's."""
+        for connection in (*self.opened, self.connection):
+            connection.close()
 
     def sql(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Run one statement."""
@@ -113,25 +121,22 @@ class World:
 
 
 @pytest.fixture
-def world(database_url: str, tmp_path: Path) -> Iterator[World]:
+def world(new_world: Callable[[], World]) -> World:
     """An empty world of this test's own."""
-    with connect(database_url, autocommit=True) as connection:
-        yield World(database_url, Settings(home=tmp_path, database_url=database_url, embedder="fake"), connection)
+    return new_world()
 
 
 @pytest.fixture
 def new_world(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Callable[[], World]]:
     """Make empty worlds, for tests that need several."""
-    opened = []
+    made: list[World] = []
 
     def create() -> World:
         url = new_database()
-        connection = connect(url, autocommit=True)
-        opened.append(connection)
-        return World(
-            url, Settings(home=tmp_path / url.rpartition("/")[2][:12], database_url=url, embedder="fake"), connection
-        )
+        settings = Settings(home=tmp_path / f"world-{len(made)}", database_url=url, embedder="fake")
+        made.append(World(url, settings, connect(url, autocommit=True)))
+        return made[-1]
 
     yield create
-    for connection in opened:
-        connection.close()
+    for world in made:
+        world.close()

@@ -17,7 +17,7 @@ MESSAGES = pl.Schema(
         "message_id": pl.String(),
         "position": pl.Int32(),
         "is_active": pl.Boolean(),
-        "is_deleted": pl.Boolean(),
+        "absence": pl.String(),
         "role": pl.String(),
         "author": pl.String(),
         "content": pl.String(),
@@ -32,7 +32,10 @@ MESSAGES = pl.Schema(
         "admitted_below": pl.Int32(),
     }
 )
-"""What extraction hands over: every user and assistant message of a session or run, and the deleted user messages."""
+"""What extraction hands over: every user and assistant message of a session or run, and the deleted user messages.
+
+``absence`` is null for a message that is there, else ``message_deleted``, ``session_deleted`` or ``account_deleted``.
+"""
 
 RECORDS = pl.Schema(
     {
@@ -49,12 +52,13 @@ RECORDS = pl.Schema(
         "reply_text": pl.String(),
         "reply_message_ids": pl.List(pl.String()),
         "former_reply_ids": pl.List(pl.String()),
+        "known_reply_ids": pl.List(pl.String()),
         "session_kind": pl.String(),
         "sent_at": pl.Datetime("us", "UTC"),
         "is_excluded": pl.Boolean(),
         "is_run_excluded": pl.Boolean(),
         "is_active": pl.Boolean(),
-        "is_deleted": pl.Boolean(),
+        "absence": pl.String(),
         "is_forgotten": pl.Boolean(),
         "is_admitted": pl.Boolean(),
         "is_content_changed": pl.Boolean(),
@@ -62,7 +66,9 @@ RECORDS = pl.Schema(
 )
 """What a source yields for memory, before anything is skipped: one row a pair or record.
 
-``own_text`` is the user's message or the record's text, ``reply_text`` what answered it (null when unanswered).
+``own_text`` is the user's message or the record's text, ``reply_text`` what answered it (null when unanswered), said by
+``reply_message_ids``. ``former_reply_ids`` answered it on a branch that was left; ``known_reply_ids`` are all that are
+still there, with or without text.
 ``is_run_excluded``: some message of its run is not remembered, so its reply isn't either.
 """
 
@@ -80,15 +86,16 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
     """
     numbered = messages.with_columns(pl.struct(_SESSION).rle_id().alias("session_no"))
     asked = numbered.filter(pl.col("role") == "user")
-    has_words = pl.col("content").fill_null("").str.contains(r"\S")
+    is_said = pl.col("is_active") & pl.col("content").str.contains(r"\S")
     answering = (
-        numbered.filter((pl.col("role") == "assistant") & pl.col("answers").is_not_null() & has_words)
+        numbered.filter((pl.col("role") == "assistant") & pl.col("answers").is_not_null())
         .sort("session_no", "answers", "position", "message_id")
         .group_by("session_no", pl.col("answers").alias("pair_index"), maintain_order=True)
         .agg(
-            pl.col("content").filter(pl.col("is_active")).str.join("\n\n").alias("reply_text"),
-            pl.col("message_id").filter(pl.col("is_active")).alias("reply_message_ids"),
+            pl.col("content").filter(is_said).str.join("\n\n").alias("reply_text"),
+            pl.col("message_id").filter(is_said).alias("reply_message_ids"),
             pl.col("message_id").filter(~pl.col("is_active")).alias("former_reply_ids"),
+            pl.col("message_id").alias("known_reply_ids"),
             pl.col("is_content_changed").any().alias("is_reply_changed"),
         )
     )
@@ -113,12 +120,13 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
             pl.when(pl.col("reply_message_ids").list.len() > 0).then("reply_text").alias("reply_text"),
             pl.col("reply_message_ids").fill_null(no_ids),
             pl.col("former_reply_ids").fill_null(no_ids),
+            pl.col("known_reply_ids").fill_null(no_ids),
             "session_kind",
             "sent_at",
             pl.col("not_remembered").alias("is_excluded"),
             "is_run_excluded",
             "is_active",
-            "is_deleted",
+            "absence",
             "is_forgotten",
             (pl.col("admitted_below").is_null() | (pl.col("pair_index") < pl.col("admitted_below"))).alias(
                 "is_admitted"
@@ -151,7 +159,7 @@ def author_class() -> pl.Expr:
 
 def unanswering_replies(messages: pl.DataFrame) -> int:
     """Return how many active replies answer nothing that is still there; they are reported, never stored."""
-    asked = messages.filter((pl.col("role") == "user") & ~pl.col("is_deleted")).select(*_SESSION, "pair_index")
+    asked = messages.filter((pl.col("role") == "user") & pl.col("absence").is_null()).select(*_SESSION, "pair_index")
     return (
         messages.filter((pl.col("role") == "assistant") & pl.col("is_active"))
         .join(

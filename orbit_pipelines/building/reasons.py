@@ -17,14 +17,14 @@ HISTORY = pl.Schema(
         "last_removed_reason": pl.String(),
         "left_branch_hashes": pl.List(pl.String()),
         "is_said_present": pl.Boolean(),
-        "absence": pl.String(),
+        "why_absent": pl.String(),
     }
 )
 """What the database knows of a source before this publish.
 
 ``skipped_reason``: the row of ``memory.skipped`` in force. ``last_removed_reason``: of its newest removal.
 ``left_branch_hashes``: hex hashes of chunks that left with their branch. ``is_said_present``: lineage ends with its
-chunks in memory. ``absence``: for a source the extraction doesn't have, why
+chunks in memory. ``why_absent``: for a source the extraction doesn't have, why
 (``session_forgotten``, ``account_deleted``, ``session_deleted``, ``message_deleted``, or null: it never was).
 """
 
@@ -96,7 +96,7 @@ def _lost_replies() -> list[pl.Expr]:
         pl.col("stored_reply_ids").fill_null(no_ids).list.set_difference(pl.col("reply_message_ids").fill_null(no_ids))
     )
     return [
-        (lost.list.set_difference(pl.col("former_reply_ids").fill_null(no_ids)).list.len() > 0).alias("is_reply_gone"),
+        (lost.list.set_difference(pl.col("known_reply_ids").fill_null(no_ids)).list.len() > 0).alias("is_reply_gone"),
         (lost.list.set_intersection(pl.col("former_reply_ids").fill_null(no_ids)).list.len() > 0).alias(
             "is_reply_off_branch"
         ),
@@ -138,7 +138,7 @@ def _why_removed() -> pl.Expr:
     textless = pl.col("verdict").is_in([Reason.NO_TEXT.value, Reason.RECALLED_BLOCK.value])
     return (
         pl.when(pl.col("is_known").is_null())
-        .then(pl.coalesce("absence", _lit(Reason.REPAIRED)))
+        .then(pl.coalesce("why_absent", _lit(Reason.REPAIRED)))
         .when(textless & pl.col("is_reply_gone"))
         .then(_lit(Reason.MESSAGE_DELETED))
         .when(textless & pl.col("is_run_excluded") & pl.col("has_reply"))

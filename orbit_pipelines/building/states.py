@@ -66,7 +66,7 @@ def record_states(connection: psycopg.Connection[Any], user_id: str) -> pl.DataF
     stored = read_frame(connection, statement("read_stored_sources"), who, _STORED)
     covered = read_frame(connection, statement("read_covered_sources"), who, _COVERED)
     return (
-        judged.filter(~pl.col("is_deleted"))
+        judged.filter(pl.col("absence").is_null())
         .join(stored.with_columns(pl.lit(value=True).alias("is_stored")), on=SOURCE, how="left")
         .join(covered, on=SOURCE, how="left")
         .with_columns(_state().alias("state"))

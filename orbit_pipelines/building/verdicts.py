@@ -61,8 +61,8 @@ def judge(records: pl.DataFrame, sources: pl.DataFrame, quarantined: pl.DataFram
         .with_columns(
             pl.when("is_forgotten")
             .then(pl.lit(Reason.SESSION_FORGOTTEN.value))
-            .when("is_deleted")
-            .then(pl.lit(Reason.MESSAGE_DELETED.value))
+            .when(pl.col("absence").is_not_null())
+            .then("absence")
             .when("is_excluded")
             .then(excluded)
             .when(pl.col("is_source_known").is_null())

@@ -33,7 +33,7 @@ with sessions as (
     select pair.* from runs join memory.pair as pair using (user_id, agent_id, session_id, run_index)
      where pair.deleted_at is not null
 ), turns as (
-    select user_id, agent_id, session_id, message_id, position, is_active, false as is_deleted, role, author, content,
+    select user_id, agent_id, session_id, message_id, position, is_active, false as is_gone, role, author, content,
            sent_at, not_remembered, pair_index, answers, run_index, content_xid
       from live where role in ('user', 'assistant')
     union all
@@ -42,7 +42,13 @@ with sessions as (
       from gone
 )
 select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.position, turns.is_active,
-       turns.is_deleted, turns.role, turns.author, turns.content, turns.sent_at, turns.not_remembered,
+       case
+           when not turns.is_gone then null
+           when account.user_id is null then 'account_deleted'
+           when session.session_id is null then 'session_deleted'
+           else 'message_deleted'
+       end as absence,
+       turns.role, turns.author, turns.content, turns.sent_at, turns.not_remembered,
        turns.pair_index, turns.answers, turns.run_index,
        not pg_visible_in_snapshot(turns.content_xid, coalesce(mark.snapshot, %(bucket_snapshot)s::pg_snapshot))
            as is_content_changed,
@@ -51,6 +57,7 @@ select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.
        admission.admitted_below
   from turns
   left join mark on mark.user_id = turns.user_id
+  left join orbitpilot.account as account on turns.is_gone and account.user_id = turns.user_id
   left join orbitpilot.session as session
     on (session.user_id, session.agent_id, session.session_id) = (turns.user_id, turns.agent_id, turns.session_id)
   left join memory.tombstone as tombstone

@@ -110,7 +110,7 @@ class Memory(RuleBasedStateMachine):
     @rule(store=stores, session=sessions, taker=st.sampled_from(USERS))
     def move_session(self, store: Store, session: str, taker: str) -> None:
         taken = self.world.sql(
-            "select from memory.pair where (user_id, agent_id, session_id) = (%s, %s, %s)",
+            "select 1 from memory.pair where (user_id, agent_id, session_id) = (%s, %s, %s)",
             taker,
             store.agent_id,
             session,
@@ -242,7 +242,7 @@ class Memory(RuleBasedStateMachine):
         try:
             self.build((), full=False)
         finally:
-            self.world.connection.close()
+            self.world.close()
 
 
 def check(new_world: Callable[[], World], examples: int, steps: int) -> None:
