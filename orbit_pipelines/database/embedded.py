@@ -176,7 +176,7 @@ def _start_until_it_answers(server: EmbeddedServer) -> None:
     """
     complaint = Retrying(
         retry=retry_if_result(lambda complaint: complaint is not None and NO_SPACE not in complaint),
-        stop=stop_after_attempt(4),
+        stop=stop_after_attempt(3),
         wait=wait_fixed(0.5),
         retry_error_callback=lambda state: state.outcome and state.outcome.result(),
     )(_try_to_start, server)

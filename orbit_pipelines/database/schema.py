@@ -9,16 +9,17 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from psycopg.rows import TupleRow
 from sqlalchemy import create_engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from orbit_pipelines.database.connection import connect, describe
-from orbit_pipelines.errors import DatabaseUnavailable, OutOfSpace, SchemaMismatch
+from orbit_pipelines.errors import DatabaseUnavailable, OrbitError, OutOfSpace, SchemaMismatch
 
 PostgresConnection = psycopg.Connection[TupleRow]
 
 
 def migrate(url: str, revision: str = "head") -> None:
-    """Bring a database to a revision; safe when several processes do it at once.
+    """Bring a database to a revision; safe when several processes do it at once (threads may not: alembic's context).
 
     Raises:
         SchemaMismatch: the database was made by a newer program.
@@ -31,15 +32,11 @@ def migrate(url: str, revision: str = "head") -> None:
     try:
         with engine.begin() as connection:
             command.upgrade(_configuration(connection=connection), revision)
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise DatabaseUnavailable(
-            f"The schema can't be changed at {describe(url)}: {error.diag.message_primary}. Connect as the database's "
-            "owner; where it is the extension, have a superuser run: create extension vector;"
-        ) from error
-    except psycopg.errors.DiskFull as error:
-        raise OutOfSpace(
-            "The disk of the PostgreSQL server is full; the schema is as it was. Free some space."
-        ) from error
+    except (psycopg.Error, DBAPIError) as error:
+        explanation = _explained(error.orig if isinstance(error, DBAPIError) else error, url)
+        if explanation is None:
+            raise
+        raise explanation from error
 
 
 def current_revision(url: str) -> str | None:
@@ -68,6 +65,18 @@ def require_current_schema(connection: PostgresConnection) -> None:
 def head_revision() -> str:
     """Return the revision this program works with."""
     return str(_scripts().get_current_head())
+
+
+def _explained(cause: BaseException | None, url: str) -> OrbitError | None:
+    """Return what an error of the server means to a person, None where it should never happen."""
+    if isinstance(cause, psycopg.errors.InsufficientPrivilege):
+        return DatabaseUnavailable(
+            f"The schema can't be changed at {describe(url)}: {cause.diag.message_primary}. Connect as the database's "
+            "owner; where it is the extension, have a superuser run: create extension vector;"
+        )
+    if isinstance(cause, psycopg.errors.DiskFull):
+        return OutOfSpace("The disk of the PostgreSQL server is full; the schema is as it was. Free some space.")
+    return None
 
 
 def _refuse_newer(found: str | None) -> None:

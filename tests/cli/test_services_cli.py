@@ -1,0 +1,78 @@
+import json
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import make_url
+from typer.testing import CliRunner
+
+from orbit_pipelines.cli.services import app
+from orbit_pipelines.database.connection import connect
+from orbit_pipelines.database.embedded import EmbeddedServer
+from orbit_pipelines.settings import Settings, load_settings
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def environment(settings: Settings, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    """The settings of this test's installation, as a person's environment would hold them."""
+    assert settings.database_url is not None
+    monkeypatch.setenv("ORBIT_HOME", str(settings.home))
+    monkeypatch.setenv("ORBIT_DATABASE_URL", settings.database_url)
+    load_settings.cache_clear()
+    yield settings
+    load_settings.cache_clear()
+    with connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute("drop database if exists dagster with (force)")
+
+
+@pytest.mark.parametrize("command", ["up", "down", "migrate", "db-url"])
+def test_the_help_of_each_command_shows_an_example(command: str) -> None:
+    result = runner.invoke(app, [command, "--help"])
+
+    assert result.exit_code == 0
+    assert "Example: " in result.output
+
+
+def test_db_url_prints_the_url_and_nothing_else(environment: Settings) -> None:
+    result = runner.invoke(app, ["db-url"])
+
+    assert (result.exit_code, result.output) == (0, f"{environment.database_url}\n")
+
+
+def test_db_url_as_json_tells_both_databases(environment: Settings) -> None:
+    result = runner.invoke(app, ["db-url", "--json"])
+
+    urls = json.loads(result.output)
+    assert urls["orbit"] == environment.database_url
+    assert make_url(urls["dagster"]).drivername == "postgresql+psycopg2"
+    assert make_url(urls["dagster"]).database == "dagster"
+
+
+def test_migrate_says_when_there_was_nothing_to_do(environment: Settings) -> None:
+    result = runner.invoke(app, ["migrate"])
+
+    assert result.exit_code == 0
+    assert "up to date" in result.output
+
+
+def test_migrate_says_from_where_to_where(environment: Settings) -> None:
+    assert environment.database_url is not None
+    with connect(environment.database_url) as connection:
+        connection.execute("drop schema orbitpilot, memory cascade")
+        connection.execute("drop table public.orbit_schema_version")
+
+    result = runner.invoke(app, ["migrate"])
+
+    assert result.exit_code == 0
+    assert "empty → 0001_foundation" in result.output
+
+
+def test_down_says_when_nothing_runs(environment: Settings) -> None:
+    result = runner.invoke(app, ["down"])
+
+    assert (result.exit_code, result.output) == (0, "Nothing runs.\n")
+
+
+def test_a_port_out_of_range_is_bad_use() -> None:
+    assert runner.invoke(app, ["up", "--port", "70000"]).exit_code == 2
