@@ -24,6 +24,8 @@ _TABLES = (
     "incoming_session",
     "incoming_message",
     "incoming_left_behind",
+    "stored_message",
+    "former_pair",
     "merged_branch",
     "imported_session",
     "mirrored_message",
@@ -118,38 +120,55 @@ class _Import:
         stage_batch(self._conn, batch)
         self._run("insert_incoming_sessions")
         self._run("lock_incoming_sessions")
-        self._run("mark_incoming_sessions")
+        [newly_marked] = self._counts("read_stored_sessions")
         self._run("update_incoming_sessions")
         self._run("insert_incoming_participants")
-        self._deleted += self._counts("delete_messages_of_another_role")[0]
-        self._run("merge_branches")
-        self._conn.execute("analyze merged_branch (session_id, message_id)")
-        new, flagged = self._counts("insert_new_messages")
-        self._pairs += self._counts("enter_pairs_in_ledger")[0]
-        self._run("advance_pair_numbers")
-        changed, reactivated = self._counts("update_known_messages")
-        self._deactivated += self._counts("deactivate_left_behind")[0]
-        flagged += self._counts("flag_marked_messages")[0]
-        self._run("flag_marked_ledger")
+        replaced, deactivated = self._counts("read_stored_messages")
+        if replaced:
+            self._run("delete_replaced_messages")
+        self._run("read_former_pairs")
+        self._conn.execute("analyze stored_message (session_no, message_id)")
+        self._conn.execute("analyze former_pair")
+        new, flagged, pairs, changed, reactivated, differing = self._counts("merge_branches")
+        self._conn.execute("analyze merged_branch (session_no, message_id)")
+        if new:
+            self._run("insert_new_messages")
+            self._run("enter_pairs_in_ledger")
+            self._run("advance_pair_numbers")
+        if differing:
+            self._run("update_known_messages")
+        if deactivated:
+            self._run("deactivate_left_behind")
+        if newly_marked:
+            [flagged_again] = self._counts("flag_marked_messages")
+            flagged += flagged_again
+            self._run("flag_marked_ledger")
         self._run("note_imported_sessions")
         if self._mirror:
             self._run("note_mirrored_messages")
-        self._conn.execute("truncate incoming_session, incoming_message, incoming_left_behind, merged_branch")
+        self._conn.execute(
+            "truncate incoming_session, incoming_message, incoming_left_behind, stored_message, former_pair,"
+            " merged_branch"
+        )
         self.read += sum(len(session.messages) for session in batch)
         self._new += new
         self._changed += changed
         self._reactivated += reactivated
+        self._deactivated += deactivated
+        self._deleted += replaced
+        self._pairs += pairs
         self._flagged += flagged
 
     def finish(self) -> ImportResult:
         """Delete what a mirror lacks, count, and drop the tables: a caller's transaction may go on."""
         if self._mirror:
             self._conn.execute("analyze mirrored_message")
-            self._deleted += self._counts("delete_unmirrored_messages")[0]
+            [deleted] = self._counts("delete_unmirrored_messages")
+            self._deleted += deleted
         new, changed, unchanged = self._counts("count_imported_sessions")
         self._conn.execute(
-            "drop table incoming_session, incoming_message, incoming_left_behind, merged_branch, imported_session,"
-            " mirrored_message"
+            "drop table incoming_session, incoming_message, incoming_left_behind, stored_message, former_pair,"
+            " merged_branch, imported_session, mirrored_message"
         )
         return ImportResult(
             sessions_new=new,

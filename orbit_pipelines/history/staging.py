@@ -38,13 +38,14 @@ def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> No
     with (
         conn.cursor() as cursor,
         cursor.copy(
-            "copy incoming_session (session_id, title, channel, chat_type, session_kind, hook_source, started_at,"
-            " do_not_remember, participants) from stdin"
+            "copy incoming_session (session_no, session_id, title, channel, chat_type, session_kind, hook_source,"
+            " started_at, do_not_remember, participants) from stdin"
         ) as copy,
     ):
-        for session in batch:
+        for session_no, session in enumerate(batch):
             copy.write_row(
                 (
+                    session_no,
                     session.session_id,
                     session.title,
                     session.channel,
@@ -59,15 +60,15 @@ def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> No
     with (
         conn.cursor() as cursor,
         cursor.copy(
-            "copy incoming_message (session_id, place, message_id, parent_id, role, author, content, sent_at,"
+            "copy incoming_message (session_no, place, message_id, parent_id, role, author, content, sent_at,"
             " is_partial) from stdin"
         ) as copy,
     ):
-        for session in batch:
+        for session_no, session in enumerate(batch):
             for place, message in enumerate(session.messages):
                 copy.write_row(
                     (
-                        session.session_id,
+                        session_no,
                         place,
                         message.message_id,
                         message.parent_id,
@@ -80,11 +81,11 @@ def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> No
                 )
     with (
         conn.cursor() as cursor,
-        cursor.copy("copy incoming_left_behind (session_id, message_id) from stdin") as copy,
+        cursor.copy("copy incoming_left_behind (session_no, message_id) from stdin") as copy,
     ):
-        for session in batch:
+        for session_no, session in enumerate(batch):
             for message_id in session.left_behind:
-                copy.write_row((session.session_id, message_id))
-    conn.execute("analyze incoming_session (session_id)")
-    conn.execute("analyze incoming_message (session_id, message_id)")
+                copy.write_row((session_no, message_id))
+    conn.execute("analyze incoming_session (session_no, session_id)")
+    conn.execute("analyze incoming_message (session_no, message_id)")
     conn.execute("analyze incoming_left_behind")

@@ -1,6 +1,6 @@
 -- One batch of messages; place is a message's index in its session's branch, as the file has it.
 create temp table incoming_message (
-    session_id text collate "C" not null,
+    session_no int not null,
     place int not null,
     message_id text collate "C" not null,
     parent_id text collate "C",
@@ -8,5 +8,6 @@ create temp table incoming_message (
     author text,
     content text not null,
     sent_at timestamptz,
-    is_partial boolean not null
+    is_partial boolean not null,
+    primary key (session_no, message_id)
 ) on commit drop

@@ -1,6 +1,8 @@
--- One batch of sessions as the file tells them, and what this import finds out about each.
+-- One batch of sessions as the file tells them, and what this import finds out about each. The working tables know a
+-- session by its number in the batch: most of an import's work is sorting by it.
 create temp table incoming_session (
-    session_id text collate "C" primary key,
+    session_no int primary key,
+    session_id text collate "C" not null unique,
     title text,
     channel text,
     chat_type text,
@@ -9,7 +11,9 @@ create temp table incoming_session (
     started_at timestamptz,
     do_not_remember boolean not null,
     participants text[] not null,
+    next_pair_index int not null default 0,
     is_new boolean not null default false,
+    is_marked boolean not null default false,
     is_newly_marked boolean not null default false,
     is_changed boolean not null default false
 ) on commit drop

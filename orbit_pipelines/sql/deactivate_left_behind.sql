@@ -1,15 +1,12 @@
 -- Off the branch in the newer tree: the message keeps text, number and flag for its return.
-with deactivated as (
-    update orbitpilot.message as message
-       set is_active = false
-      from (select distinct session_id, message_id from incoming_left_behind) as gone
-     where (message.user_id, message.agent_id, message.session_id, message.message_id)
-         = (%(user_id)s, %(agent_id)s, gone.session_id, gone.message_id)
-       and message.is_active
-    returning message.session_id
-), touched as (
+with touched as (
     update incoming_session as incoming
        set is_changed = true
-     where incoming.session_id in (select session_id from deactivated)
+     where incoming.session_no in (select session_no from stored_message where is_left_behind and is_active)
 )
-select count(*) from deactivated
+update orbitpilot.message as message
+   set is_active = false
+  from stored_message as stored
+ where (message.user_id, message.agent_id, message.session_id, message.message_id)
+     = (%(user_id)s, %(agent_id)s, stored.session_id, stored.message_id)
+   and stored.is_left_behind and stored.is_active

@@ -9,7 +9,7 @@ with inserted as (
              where (pair.user_id, pair.agent_id, pair.session_id)
                  = (%(user_id)s, %(agent_id)s, incoming.session_id))
       from incoming_session as incoming
-     where exists (select from incoming_message as message where message.session_id = incoming.session_id)
+     where exists (select from incoming_message as message where message.session_no = incoming.session_no)
      order by incoming.session_id
         on conflict do nothing
     returning session_id
