@@ -76,5 +76,5 @@ def delete_account(conn: psycopg.Connection[Any], user_id: str) -> None:
 def _unknown(user_id: str) -> UnknownAccount:
     return UnknownAccount(
         f"There is no account {user_id!r}. `orbit import … --user {user_id} --create-user` makes one on the default"
-        f" plan, and so does `orbit account {user_id}`."
+        f" plan, and so does `orbit account add {user_id}`."
     )

@@ -108,7 +108,7 @@ def require_plan(conn: psycopg.Connection[Any], plan_key: str) -> None:
     plans = [key for (key,) in conn.execute("select plan_key from orbitpilot.plan order by plan_key")]
     if plan_key not in plans:
         raise UnknownPlan(
-            f"There is no plan {plan_key!r}. There are: {', '.join(plans)}. `orbit plan {plan_key}` makes one."
+            f"There is no plan {plan_key!r}. There are: {', '.join(plans)}. `orbit plan add {plan_key}` makes one."
         )
 
 
