@@ -77,7 +77,7 @@ def list_command(as_json: AsJson = False) -> None:
         typer.echo("No accounts yet. Make one: orbit account add USER")
     else:
         counts = ("sessions", "pairs", "chunks")
-        listed = table("user", "plan", *counts, numbers=counts)
+        listed = table("user", "plan", *counts, numbers=counts, whole=["user"])
         for person in people:
             plan = f"{person.plan_key} (default)" if person.is_on_default_plan else person.plan_key
             listed.add_row(person.user_id, plan, *(f"{getattr(person, name):,}" for name in counts))

@@ -3,6 +3,7 @@
 Commands import what they need when they run, because ``orbit --help`` must answer at once.
 """
 
+import logging
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +56,8 @@ def root(
 
     Start here: orbit demo
     """
+    # Libraries' warnings, such as each retry of a lost connection, are not for a person's terminal.
+    logging.basicConfig(level=logging.WARNING if debug else logging.CRITICAL)
 
 
 def main() -> None:

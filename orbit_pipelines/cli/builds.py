@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orbit_pipelines.cli.failures import explain_failed_run
 from orbit_pipelines.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def run_build(settings: "Settings", request: "BuildRequest") -> "LaunchResult":
 def end_with(result: "LaunchResult") -> None:
     """End the command with exit code 1, and say why, when the build failed or a check that counts as an error did."""
     if result.failure is not None:
-        typer.echo(f"Error: the build failed: {result.failure}", err=True)
+        typer.echo(f"Error: the build failed: {explain_failed_run(result.failure)}", err=True)
         typer.echo(f"Dagster run {result.dagster_run_id} has the trace: orbit up", err=True)
     failed = [check.name for check in result.checks if not check.passed and check.severity == "ERROR"]
     if failed:

@@ -3,28 +3,54 @@
 import errno
 import os
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 from orbit_pipelines.errors import OrbitError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL_TEXT = os.strerror(errno.ENOSPC)
 
 
 def explain(error: Exception) -> tuple[str, int]:
     """Return the message for a person, and the exit code that goes with it."""
-    # What a library raises is looked at by these modules, which a failing command has loaded already.
+    for each in _causes(error):
+        explained = _explain_known(each)
+        if explained is not None:
+            return explained
+    return _unexpected(error), 1
+
+
+def explain_failed_run(failure: str) -> str:
+    """Return what a person is told of a Dagster run's failure, given the text of its first error."""
+    if _DISK_FULL_TEXT in failure:
+        return f"The disk is full ({failure.splitlines()[0]}). Nothing was published. Free some, and run this again."
+    return failure
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what led to it: libraries wrap what we would know."""
+    each: BaseException | None = error
+    while each is not None:
+        yield each
+        each = each.__cause__ or each.__context__
+
+
+def _explain_known(error: BaseException) -> tuple[str, int] | None:
     import psycopg
+    import sqlalchemy.exc
     from pydantic import ValidationError
 
     match error:
         case OrbitError():
             return str(error), error.exit_code
         case psycopg.errors.DiskFull():
-            return f"{_server_full()} Nothing of this was stored.", 1
+            full = "The disk of the PostgreSQL server is full. Nothing of this was stored."
+            return f"{full} Free some, and run this again.", 1
         case OSError() if error.errno in DISK_FULL:
             where = f" to write {error.filename}" if error.filename else ""
             return f"No space left on the disk{where}. Nothing was half done. Free some, and run this again.", 1
-        case psycopg.OperationalError():
+        case psycopg.OperationalError() | sqlalchemy.exc.OperationalError():
             return _connection_lost(error), 1
         case ValidationError() if error.title == "Settings":
             # Without the input: some settings are secrets.
@@ -32,18 +58,14 @@ def explain(error: Exception) -> tuple[str, int]:
             return f"{'; '.join(wrong)}. Correct it in the environment, or unset it.", 2
         case OSError() if error.filename is not None:
             return f"{error.filename} can't be used: {error.strerror}. Check its owner and permissions.", 1
-    return _unexpected(error), 1
+    return None
 
 
-def _server_full() -> str:
-    return "The disk of the PostgreSQL server is full. Free some, and run this again."
-
-
-def _connection_lost(error: Exception) -> str:
+def _connection_lost(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or ["no reason given"]
     return (
         f"The connection to PostgreSQL was lost: {lines[0].rstrip('.')}. What was being written was rolled back. "
-        "See `orbit status`, then run this again; if it is lost again, check the server's log and its free space."
+        "See `orbit status`, then run this again; if it is lost again, look at the free space of its disk and its log."
     )
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from rich import box
@@ -36,11 +36,18 @@ def remark(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """Return an empty table; the columns named in ``numbers`` are aligned to the right."""
+def table(*columns: str, numbers: Sequence[str] = (), whole: Sequence[str] = ()) -> Table:
+    """Return an empty table.
+
+    Args:
+        columns: their headings.
+        numbers: the columns that are aligned to the right.
+        whole: the columns whose values are for copying, and so are not broken into lines while others can be.
+    """
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if column in numbers else "left"
+        made.add_column(column, justify=justify, overflow="fold", no_wrap=column in whole)
     return made
 
 

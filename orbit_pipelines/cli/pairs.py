@@ -93,7 +93,7 @@ def _show_pairs(pairs: list[dict[str, Any]]) -> None:
     from orbit_pipelines.cli.output import printable, shortened, show, table
 
     for session_id, group in groupby(pairs, itemgetter("session_id")):
-        listed = table("pair", "message", "state", "text", numbers=["pair"])
+        listed = table("pair", "message", "state", "text", numbers=["pair"], whole=["message"])
         for pair in group:
             state = pair["state"] if pair["reason"] is None else f"{pair['state']}: {pair['reason']}"
             reply = "" if pair["reply_text"] is None else f" → {shortened(pair['reply_text'], 30)}"

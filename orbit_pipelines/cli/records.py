@@ -103,7 +103,7 @@ def list_command(user: User, agent: Agent = DEFAULT_AGENT, as_json: AsJson = Fal
     if as_json:
         print_json(records)
         return
-    listed = table("source", "record", "state", "text")
+    listed = table("source", "record", "state", "text", whole=["source", "record"])
     for each in records:
         state = each["state"] if each["reason"] is None else f"{each['state']}: {each['reason']}"
         listed.add_row(each["source_key"], each["source_id"], state, shortened(each["text"], 40))
