@@ -12,7 +12,7 @@ def prepare_dagster_home(settings: Settings) -> Path:
 
     It is a folder of the installation rather than the checkout, where Dagster's logs and history would lie about.
     """
-    home = settings.home.expanduser().resolve() / "dagster"
+    home = settings.home / "dagster"
     home.mkdir(parents=True, exist_ok=True)
     wanted = project_file(INSTANCE_FILE).read_bytes()
     installed = home / INSTANCE_FILE

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
@@ -51,6 +51,12 @@ class Settings(BaseSettings):
     cache_days: int = Field(default=90, ge=0, description="How long an embedding no chunk uses is kept.")
     executor: ExecutorName = "in_process"
     batch_messages: int = Field(default=20_000, ge=1, description="About how many messages one hand-over file holds.")
+
+    @field_validator("home")
+    @classmethod
+    def _make_absolute(cls, home: Path) -> Path:
+        """Child processes start in other folders."""
+        return home.expanduser().absolute()
 
     @property
     def workspaces(self) -> Path:

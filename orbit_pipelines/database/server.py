@@ -84,7 +84,7 @@ def child_environment(settings: Settings) -> dict[str, str]:
     """
     given = {f"ORBIT_{name.upper()}": _as_text(getattr(settings, name)) for name in settings.model_fields_set}
     return {name: text for name, text in given.items() if text is not None} | {
-        "ORBIT_HOME": str(settings.home.expanduser().resolve()),
+        "ORBIT_HOME": str(settings.home),
         "ORBIT_DATABASE_URL": database_url(settings),
         "ORBIT_DAGSTER_URL": dagster_storage_url(settings),
         "DAGSTER_HOME": str(prepare_dagster_home(settings)),
@@ -118,7 +118,7 @@ def server_status(settings: Settings) -> ServerStatus:
 
 def embedded_server(settings: Settings) -> EmbeddedServer:
     """Return the embedded server of this installation, running or not."""
-    return EmbeddedServer(settings.home.expanduser().resolve() / "postgres")
+    return EmbeddedServer(settings.home.resolve() / "postgres")
 
 
 def _connect_or_create(url: str) -> PostgresConnection:

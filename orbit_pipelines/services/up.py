@@ -57,11 +57,11 @@ def down(settings: Settings) -> Stopped:
 
 def logs_folder(settings: Settings) -> Path:
     """Return the folder of the services' logs."""
-    return settings.home.expanduser().resolve() / "logs"
+    return settings.home / "logs"
 
 
 def _pid_file(settings: Settings) -> Path:
-    return settings.home.expanduser().resolve() / "up.pid"
+    return settings.home / "up.pid"
 
 
 @contextmanager
