@@ -32,10 +32,10 @@ def test_a_plan_is_set_and_taken_back(connection: Connection) -> None:
 
 
 def test_an_unknown_plan_lists_those_there_are(connection: Connection) -> None:
-    with pytest.raises(UnknownPlan, match="no plan 'gold'.*default"):
+    with pytest.raises(UnknownPlan, match=r"no plan 'gold'.*default"):
         create_account(connection, "ana", plan_key="gold")
     create_account(connection, "ana")
-    with pytest.raises(UnknownPlan, match="no plan 'gold'.*default"):
+    with pytest.raises(UnknownPlan, match=r"no plan 'gold'.*default"):
         set_plan(connection, "ana", "gold")
 
 
@@ -45,7 +45,7 @@ def test_an_unknown_account_says_how_to_make_one(connection: Connection) -> None
         lambda: set_plan(connection, "nobody", None),
         lambda: delete_account(connection, "nobody"),
     ):
-        with pytest.raises(UnknownAccount, match="'nobody'.*--create-user"):
+        with pytest.raises(UnknownAccount, match=r"'nobody'.*--create-user"):
             use()
 
 

@@ -10,7 +10,9 @@ from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Role
 KEY = b"k" * 32
 
 
-def turn(content: str, role: Role = "user", message_id: str | None = None, parent_id: str | None = None) -> ParsedMessage:
+def turn(
+    content: str, role: Role = "user", message_id: str | None = None, parent_id: str | None = None
+) -> ParsedMessage:
     return ParsedMessage(message_id, parent_id, role, content)
 
 

@@ -39,9 +39,7 @@ KEY = b"k" * 32
         ),
         pytest.param(["u2 u3", "u2 a1 u1 u3"], "u2:0/0 a1>0 u1:2/2 u3:1/1", id="a reply and a question part a run"),
         pytest.param(["u2", "u1 u2 a1"], "u1:1/1 u2:0/0 a1>0", id="a question before a known one"),
-        pytest.param(
-            ["u1 a1", "u1 a2 u2 a3 | a1"], "u1:0/0 a2>0 u2:1/1 a3>1 -a1>0", id="a reply regenerated (h01)"
-        ),
+        pytest.param(["u1 a1", "u1 a2 u2 a3 | a1"], "u1:0/0 a2>0 u2:1/1 a3>1 -a1>0", id="a reply regenerated (h01)"),
         pytest.param(
             ["u1 a1 u2 a2", "u3 a3 | u1 a1 u2 a2"],
             "u3:2/2 a3>2 -a1>0 -a2>1 -u1:0/0 -u2:1/1",
@@ -122,7 +120,9 @@ def test_what_the_file_says_otherwise_is_updated(
 ) -> None:
     import_all(conversation("u1 a1 u2 a2", title="Old", channel="web"))
     handles = connection.execute("select message_id, handle from orbitpilot.message order by 1").fetchall()
-    result = import_all(conversation("u1 a1 u2 a2", title="New", started_at=NOON, texts={"u2": "edited", "a2": "again"}))
+    result = import_all(
+        conversation("u1 a1 u2 a2", title="New", started_at=NOON, texts={"u2": "edited", "a2": "again"})
+    )
     assert result == ImportResult(sessions_changed=1, messages_changed=2, messages_unchanged=2)
     assert connection.execute("select title, channel, started_at from orbitpilot.session").fetchone() == (
         "New",
@@ -142,7 +142,9 @@ def test_what_the_file_does_not_say_stays_known(
     known = ParsedMessage("u1", None, "user", "words", sent_at=NOON, author="bo")
     import_all(ParsedSession("s", (known,), title="Known", started_at=NOON, chat_type="direct", hook_source="mail"))
     import_all(ParsedSession("s", (replace(known, sent_at=None, author=None),)))
-    assert connection.execute("select title, started_at, chat_type, hook_source from orbitpilot.session").fetchone() == (
+    assert connection.execute(
+        "select title, started_at, chat_type, hook_source from orbitpilot.session"
+    ).fetchone() == (
         "Known",
         NOON,
         "direct",
@@ -156,7 +158,9 @@ def test_a_partial_reply_is_replaced_by_the_whole_one(connection: Connection, im
     import_all(ParsedSession("s", (asked, ParsedMessage("a1", "u1", "assistant", "Once up", is_partial=True))))
     result = import_all(ParsedSession("s", (asked, ParsedMessage("a1", "u1", "assistant", "Once upon a time."))))
     assert result.messages_changed == 1
-    assert connection.execute("select content, is_partial from orbitpilot.message where role = 'assistant'").fetchone() == (
+    assert connection.execute(
+        "select content, is_partial from orbitpilot.message where role = 'assistant'"
+    ).fetchone() == (
         "Once upon a time.",
         False,
     )
@@ -172,9 +176,9 @@ def test_an_edit_marks_its_message_alone_as_changed(
         " where content_xid = (select max(content_xid) from orbitpilot.message) order by position"
     ).fetchall()
     assert newest == [("u1",), ("u3",)]
-    assert connection.execute("select count(distinct flag_xid) from orbitpilot.message where message_id <> 'u3'").fetchone() == (
-        1,
-    )
+    assert connection.execute(
+        "select count(distinct flag_xid) from orbitpilot.message where message_id <> 'u3'"
+    ).fetchone() == (1,)
 
 
 @pytest.mark.parametrize("mark", [False, True])
@@ -282,7 +286,9 @@ def test_an_id_that_changes_its_role_is_another_message(import_all: ImportAll, s
     ("steps", "expected"),
     [
         pytest.param(["u1 a1", "u2 a2 | u1 a1"], "u2:1/1! a2>1 -a1>0 -u1:0/0!", id="at the root"),
-        pytest.param(["u1 a1", "u2 a2"], "u1:0/0! a1>0 u2:1/1! a2>1", id="at the root, in a file that lacks the old one"),
+        pytest.param(
+            ["u1 a1", "u2 a2"], "u1:0/0! a1>0 u2:1/1! a2>1", id="at the root, in a file that lacks the old one"
+        ),
         pytest.param(
             ["u0 a0 u1 a1", "u0 a0 u2 a2 | u1 a1"], "u0:0/0 a0>0 u2:2/2! a2>2 -a1>1 -u1:1/1!", id="further on"
         ),

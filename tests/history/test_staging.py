@@ -21,7 +21,10 @@ def test_no_session_is_cut() -> None:
 
 
 def test_a_session_that_comes_again_begins_a_batch() -> None:
-    assert batched([session("a", 1), session("b", 1), session("a", 1), session("c", 1)], 100) == [["a", "b"], ["a", "c"]]
+    assert batched([session("a", 1), session("b", 1), session("a", 1), session("c", 1)], 100) == [
+        ["a", "b"],
+        ["a", "c"],
+    ]
 
 
 def test_sessions_without_messages_fill_a_batch_too() -> None:

@@ -55,7 +55,7 @@ def test_a_source_is_switched(connection: Connection) -> None:
     ],
 )
 def test_an_unknown_plan_lists_those_there_are(act: Callable[[Connection], bool], connection: Connection) -> None:
-    with pytest.raises(UnknownPlan, match="no plan 'gold'.*There are: default"):
+    with pytest.raises(UnknownPlan, match=r"no plan 'gold'.*There are: default"):
         act(connection)
 
 
@@ -68,7 +68,7 @@ def test_an_unknown_plan_lists_those_there_are(act: Callable[[Connection], bool]
     ],
 )
 def test_an_unknown_source_lists_those_there_are(act: Callable[[Connection], bool], connection: Connection) -> None:
-    with pytest.raises(UnknownSource, match="no source 'blinks'.*blink.blinks, files.documents"):
+    with pytest.raises(UnknownSource, match=r"no source 'blinks'.*blink.blinks, files.documents"):
         act(connection)
 
 
