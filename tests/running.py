@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster import DagsterRunStatus
 
 from orbit_pipelines.definitions import defs
 from orbit_pipelines.embedders.fake import FakeEmbedder
@@ -35,6 +36,16 @@ class Runs:
         job = defs.resolve_implicit_global_asset_job_def()
         keys = [dg.AssetKey(asset) for asset in assets]
         return job.execute_in_process(instance=self.instance, asset_selection=keys, raise_on_error=False)
+
+    def begin(self, job: str, status: DagsterRunStatus) -> dg.DagsterRun:
+        """Register a run of a job that nobody executes."""
+        return self.instance.create_run_for_job(defs.resolve_job_def(job), status=status)
+
+    def status_of(self, run_id: str) -> DagsterRunStatus:
+        """Return what Dagster says of a run."""
+        run = self.instance.get_run_by_id(run_id)
+        assert run is not None
+        return run.status
 
     def builds(self) -> list[tuple[str, str | None]]:
         """Return each build's status and note, oldest first."""
