@@ -58,28 +58,42 @@ def chat_history_meets_its_contract(connection: psycopg.Connection[Any], build: 
             go when the caller closes it.
         build: looks at the sessions that this build extracted; without one, at all of them.
     """
-    import great_expectations.expectations as gxe  # noqa: PLC0415 - seconds; see the module
+    import great_expectations as gx  # noqa: PLC0415 - seconds; see the module
+    from sqlalchemy.pool import StaticPool  # noqa: PLC0415 - comes with it
 
-    missing = _missing_structure(connection, gxe)
+    context: Any = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
+    # One source for all: when it is collected, it closes the connection.
+    source = context.data_sources.add_postgres(
+        "orbit",
+        # Never dialled: the engine is given our connection, which alone sees the temporary views.
+        connection_string="postgresql+psycopg://orbit@localhost/orbit",
+        kwargs={"creator": lambda: connection, "poolclass": StaticPool},
+    )
+    missing = _missing_structure(connection, source, gx.expectations)
     if missing:
         return find(NAME, seen={}, failures={"structure": len(missing)}, examples=missing)
     _choose_sessions(connection, build)
     sessions, messages, records = connection.execute(statement("count_contract_rows")).fetchone() or (0, 0, 0)
-    seen = {"sessions": sessions, "messages": messages, "records": records}
     failures = {
-        **_unexpected(connection, "message", _of_messages(gxe)),
-        **_unexpected(connection, "session", _of_sessions(gxe)),
-        **_unexpected(connection, "record", _of_records(gxe, connection)),
+        **_unexpected(source, "message", _of_messages(gx.expectations)),
+        **_unexpected(source, "session", _of_sessions(gx.expectations)),
+        **_unexpected(source, "record", _of_records(gx.expectations, connection)),
     }
-    return find(NAME, seen=seen, failures=failures, severity=Severity.WARN)
+    return find(
+        NAME,
+        seen={"sessions": sessions, "messages": messages, "records": records},
+        failures=failures,
+        severity=Severity.WARN,
+    )
 
 
-def _missing_structure(connection: psycopg.Connection[Any], gxe: Any) -> list[str]:
+def _missing_structure(connection: psycopg.Connection[Any], source: Any, gxe: Any) -> list[str]:
     """Return the columns that are missing or of another type, written ``schema.table.column type``."""
     expected = [f"{table}.{column} {kind}" for table, columns in STRUCTURE.items() for column, kind in columns.items()]
     connection.execute(statement("create_contract_structure"))
     contains = gxe.ExpectColumnDistinctValuesToContainSet(column="fact", value_set=expected)
-    if _validate(connection, "structure", {"structure": contains})["structure"].success:
+    if _validate(source, "structure", {"structure": contains})["structure"].success:
         return []
     there = {row[0] for row in connection.execute("select fact from contract_structure")}
     return [fact for fact in expected if fact not in there]
@@ -141,14 +155,14 @@ def _of_records(gxe: Any, connection: psycopg.Connection[Any]) -> dict[str, Any]
     }
 
 
-def _unexpected(connection: psycopg.Connection[Any], asset: str, expectations: dict[str, Any]) -> dict[str, int]:
+def _unexpected(source: Any, asset: str, expectations: dict[str, Any]) -> dict[str, int]:
     """Return how many rows don't meet each expectation.
 
     Raises:
         OrbitError: an expectation could not be evaluated at all.
     """
     counts = {}
-    for label, result in _validate(connection, asset, expectations).items():
+    for label, result in _validate(source, asset, expectations).items():
         count = 0 if result.success else result.result.get("unexpected_count")
         if count is None:
             raise OrbitError(
@@ -159,24 +173,15 @@ def _unexpected(connection: psycopg.Connection[Any], asset: str, expectations: d
     return counts
 
 
-def _validate(connection: psycopg.Connection[Any], asset: str, expectations: dict[str, Any]) -> dict[str, Any]:
+def _validate(source: Any, asset: str, expectations: dict[str, Any]) -> dict[str, Any]:
     """Return Great Expectations' result for each expectation of a temporary view, counts only."""
-    import great_expectations as gx  # noqa: PLC0415 - seconds; see the module
-    from sqlalchemy.pool import StaticPool  # noqa: PLC0415 - comes with it
+    from great_expectations import ExpectationSuite  # noqa: PLC0415 - seconds; see the module
 
-    context: Any = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
-    source = context.data_sources.add_postgres(
-        "orbit",
-        # Never dialled: the engine is given our connection, which alone sees the temporary views.
-        connection_string="postgresql+psycopg://orbit@localhost/orbit",
-        kwargs={"creator": lambda: connection, "poolclass": StaticPool},
-    )
     view = source.add_query_asset(asset, query=f"select * from contract_{asset}")  # noqa: S608 - a name of ours
     batch = view.add_batch_definition_whole_table("all").get_batch()
-    suite = gx.ExpectationSuite(name=asset)
+    suite = ExpectationSuite(name=asset)
     for label, expectation in expectations.items():
         expectation.meta = {"label": label}
         suite.add_expectation(expectation)
-    validated: Any = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
+    validated = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
     return {result.expectation_config.meta["label"]: result for result in validated.results}

@@ -1,7 +1,7 @@
 """What a check found: counts and ids, never a message's text."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -18,35 +18,49 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check's result.
+    """One check's result; it passed when each of its ``failures`` counts nothing.
 
-    ``counts`` holds what was looked at, what breaks the property, and what is *pending*: it differs because somebody
-    changed something that no build has covered yet, and so breaks nothing. ``examples`` are ids.
+    ``seen`` counts what was looked at, and what is *pending*: it differs because somebody changed something that no
+    build has covered yet, and so breaks nothing. ``failures`` counts what breaks the property, by kind; ``examples``
+    are the ids of some of it.
     """
 
     name: str
-    passed: bool
-    counts: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, int]
+    failures: dict[str, int]
     examples: tuple[str, ...] = ()
     severity: Severity = Severity.ERROR
+
+    @property
+    def passed(self) -> bool:
+        """Whether the property holds."""
+        return not any(self.failures.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """All counts by name."""
+        return {**self.seen, **self.failures}
+
+    @property
+    def summary(self) -> str:
+        """The finding in a line."""
+        told = [f"{count:,} {name.replace('_', ' ')}" for name, count in self.seen.items() if count]
+        broken = [f"{count:,} × {name.replace('_', ' ')}" for name, count in self.failures.items() if count]
+        return "; ".join(
+            ([f"Fails: {', '.join(broken)}"] if broken else []) + ([f"seen: {', '.join(told)}"] if told else [])
+        )
 
 
 def find(
     name: str,
     *,
-    failures: Mapping[str, int],
-    seen: Mapping[str, int],
+    seen: dict[str, int],
+    failures: dict[str, int],
     examples: Iterable[str] = (),
     severity: Severity = Severity.ERROR,
 ) -> Finding:
-    """Return the finding of a check that passes when each of its ``failures`` counts nothing."""
-    return Finding(
-        name=name,
-        passed=not any(failures.values()),
-        counts={**seen, **failures},
-        examples=tuple(sorted(set(examples)))[:SHOWN],
-        severity=severity,
-    )
+    """Return a finding that names only some of the examples, each once."""
+    return Finding(name, seen, failures, tuple(sorted(set(examples))[:SHOWN]), severity)
 
 
 def name_of(*ids: Any) -> str:

@@ -1,9 +1,16 @@
+from collections.abc import Callable
+
+from orbit_pipelines.checking.build_of_run import BuildOfRun
 from orbit_pipelines.checking.exclusions import no_chunk_from_an_excluded_pair
+from orbit_pipelines.model import Store
+from tests.worlds import World
+
+Builds = Callable[..., BuildOfRun]
 
 BLINKS = "blink.blinks"
 
 
-def populate(world):
+def populate(world: World) -> tuple[Store, dict[str, str]]:
     me = world.account("me")
     tea, _, jam, _ = world.say(me, "s", "I like tea.", "> Noted.", "And jam.", "> Jam too.")
     knee, van, _ = world.say(me, "run", "About my knee.", "And my van.", "> On both: rest.")
@@ -11,13 +18,13 @@ def populate(world):
     return me, {"tea": tea, "jam": jam, "knee": knee, "van": van}
 
 
-def pretend_flags_are_old(world):
+def pretend_flags_are_old(world: World) -> None:
     """Set flags without the trigger that tells when: as if the last build had seen them."""
     world.sql("alter table orbitpilot.message disable trigger mark_flag")
     world.sql("alter table orbitpilot.record disable trigger mark_flag")
 
 
-def test_a_flag_is_pending_until_the_next_build_takes_it_in(world, build_in_run):
+def test_a_flag_is_pending_until_the_next_build_takes_it_in(world: World, build_in_run: Builds) -> None:
     me, ids = populate(world)
     world.build()
     world.remember(me, "s", ids["tea"], remembered=False)
@@ -34,7 +41,7 @@ def test_a_flag_is_pending_until_the_next_build_takes_it_in(world, build_in_run)
         assert finding.counts["pending"] == 0
 
 
-def test_a_chunk_of_an_excluded_pair_is_seen(world):
+def test_a_chunk_of_an_excluded_pair_is_seen(world: World) -> None:
     me, ids = populate(world)
     world.build()
     pretend_flags_are_old(world)
@@ -45,7 +52,7 @@ def test_a_chunk_of_an_excluded_pair_is_seen(world):
     assert finding.examples == ("me/orbitpilot/orbitpilot.chat_history/s:0",)
 
 
-def test_an_excluded_pair_under_another_number_is_seen(world):
+def test_an_excluded_pair_under_another_number_is_seen(world: World) -> None:
     me, ids = populate(world)
     world.build()
     pretend_flags_are_old(world)
@@ -54,7 +61,7 @@ def test_an_excluded_pair_under_another_number_is_seen(world):
     assert no_chunk_from_an_excluded_pair(world.connection).examples == ("me/orbitpilot/orbitpilot.chat_history/s:7",)
 
 
-def test_a_reply_to_an_excluded_message_of_its_run_is_seen(world):
+def test_a_reply_to_an_excluded_message_of_its_run_is_seen(world: World) -> None:
     me, ids = populate(world)
     world.build()
     pretend_flags_are_old(world)
@@ -64,7 +71,7 @@ def test_a_reply_to_an_excluded_message_of_its_run_is_seen(world):
     assert "me/orbitpilot/orbitpilot.chat_history/run:1" in finding.examples
 
 
-def test_a_reply_that_another_chunk_holds_is_seen(world):
+def test_a_reply_that_another_chunk_holds_is_seen(world: World) -> None:
     me, ids = populate(world)
     world.remember(me, "run", ids["knee"], remembered=False)
     world.build()
@@ -76,7 +83,7 @@ def test_a_reply_that_another_chunk_holds_is_seen(world):
     assert finding.examples == ("me/orbitpilot/orbitpilot.chat_history/s:0",)
 
 
-def test_a_deleted_message_still_keeps_the_reply_to_its_run_out(world, build_in_run):
+def test_a_deleted_message_still_keeps_the_reply_to_its_run_out(world: World, build_in_run: Builds) -> None:
     me, ids = populate(world)
     world.build()
     world.remember(me, "run", ids["knee"], remembered=False)
@@ -90,7 +97,7 @@ def test_a_deleted_message_still_keeps_the_reply_to_its_run_out(world, build_in_
     assert no_chunk_from_an_excluded_pair(world.connection, build).counts["with_replies_to_excluded_messages"] == 1
 
 
-def test_a_chunk_of_an_excluded_record_is_seen(world):
+def test_a_chunk_of_an_excluded_record_is_seen(world: World) -> None:
     me, _ = populate(world)
     world.build()
     pretend_flags_are_old(world)
@@ -100,7 +107,7 @@ def test_a_chunk_of_an_excluded_record_is_seen(world):
     assert finding.examples == ("me/orbitpilot/blink.blinks/b",)
 
 
-def test_after_a_build_only_what_it_looked_at_is_read(world, build_in_run):
+def test_after_a_build_only_what_it_looked_at_is_read(world: World, build_in_run: Builds) -> None:
     me, ids = populate(world)
     world.build()
     pretend_flags_are_old(world)
@@ -111,7 +118,7 @@ def test_after_a_build_only_what_it_looked_at_is_read(world, build_in_run):
     assert not no_chunk_from_an_excluded_pair(world.connection).passed
 
 
-def test_a_run_that_a_new_flag_joined_after_the_build_is_pending(world):
+def test_a_run_that_a_new_flag_joined_after_the_build_is_pending(world: World) -> None:
     me, ids = populate(world)
     world.remember(me, "s", ids["tea"], remembered=False)
     world.build()
@@ -121,7 +128,7 @@ def test_a_run_that_a_new_flag_joined_after_the_build_is_pending(world):
     assert (finding.passed, finding.counts["pending"]) == (True, 1)
 
 
-def test_a_watermark_of_another_database_says_nothing_of_flags(world):
+def test_a_watermark_of_another_database_says_nothing_of_flags(world: World) -> None:
     me, ids = populate(world)
     world.build()
     pretend_flags_are_old(world)

@@ -1,15 +1,15 @@
 from orbit_pipelines.checking.finding import SHOWN, find, name_of
 
 
-def test_a_finding_passes_when_no_failure_counts_anything():
+def test_a_finding_passes_when_no_failure_counts_anything() -> None:
     assert find("x", failures={"a": 0}, seen={"pending": 3}).passed
     assert not find("x", failures={"a": 0, "b": 1}, seen={}).passed
 
 
-def test_a_finding_names_few_examples_each_once():
+def test_a_finding_names_few_examples_each_once() -> None:
     finding = find("x", failures={"a": 99}, seen={}, examples=[f"id-{number % 40}" for number in range(99)])
     assert len(finding.examples) == SHOWN == len(set(finding.examples))
 
 
-def test_an_example_is_written_from_the_outside_in():
+def test_an_example_is_written_from_the_outside_in() -> None:
     assert name_of("me", "orbitpilot", "s:0", 2) == "me/orbitpilot/s:0/2"

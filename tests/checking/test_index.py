@@ -1,23 +1,32 @@
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from orbit_pipelines.checking.build_of_run import BuildOfRun
+from orbit_pipelines.checking.finding import Finding
 from orbit_pipelines.checking.index import index_equals_extraction
+from orbit_pipelines.model import Store
 from orbit_pipelines.settings import Settings
+from tests.worlds import World
+
+Builds = Callable[..., BuildOfRun]
 
 BLINKS = "blink.blinks"
 
 
-def populate(world):
+def populate(world: World) -> Store:
     me = world.account("me")
     world.say(me, "s", "I like tea.", "> Noted.", "And jam.", "> Jam too.")
     world.record(me, BLINKS, "b", "A blink.")
     return me
 
 
-def check(world, build=None):
+def check(world: World, build: BuildOfRun | None = None) -> Finding:
     return index_equals_extraction(world.connection, world.settings, build)
 
 
-def test_after_a_build_the_index_is_what_it_staged_and_what_an_audit_finds(world, build_in_run):
+def test_after_a_build_the_index_is_what_it_staged_and_what_an_audit_finds(world: World, build_in_run: Builds) -> None:
     me = populate(world)
     for full in (False, True, False):
         build = build_in_run(full=full)
@@ -40,7 +49,9 @@ def test_after_a_build_the_index_is_what_it_staged_and_what_an_audit_finds(world
         ("update memory.chunk set content = 'I like beer.' where source_id = 's:1'", "not_true_to_their_hash"),
     ],
 )
-def test_a_row_that_is_not_what_was_extracted_is_seen(world, build_in_run, tampering, problem):
+def test_a_row_that_was_not_extracted_so_is_seen(
+    world: World, build_in_run: Builds, tampering: str, problem: str
+) -> None:
     populate(world)
     build = build_in_run()
     world.sql(tampering)
@@ -50,7 +61,7 @@ def test_a_row_that_is_not_what_was_extracted_is_seen(world, build_in_run, tampe
         assert "me/orbitpilot/orbitpilot.chat_history/s:1/0" in finding.examples
 
 
-def test_what_changed_since_the_watermark_is_pending(world, build_in_run):
+def test_what_changed_since_the_watermark_is_pending(world: World, build_in_run: Builds) -> None:
     me = populate(world)
     world.say(me, "other", "Untouched.")
     build = build_in_run()
@@ -63,7 +74,7 @@ def test_what_changed_since_the_watermark_is_pending(world, build_in_run):
         assert (finding.counts["chunks"], finding.counts["pending"]) == (2, 2)
 
 
-def test_a_deletion_and_a_plan_that_changed_are_pending(world):
+def test_a_deletion_and_a_plan_that_changed_are_pending(world: World) -> None:
     me = populate(world)
     you = world.account("you")
     world.say(you, "s", "I like coffee.")
@@ -79,7 +90,7 @@ def test_a_deletion_and_a_plan_that_changed_are_pending(world):
     assert me
 
 
-def test_an_edit_that_no_trigger_saw_is_a_difference(world):
+def test_an_edit_that_no_trigger_saw_is_a_difference(world: World) -> None:
     populate(world)
     world.build()
     world.sql("alter table orbitpilot.message disable trigger mark_content")
@@ -88,7 +99,7 @@ def test_an_edit_that_no_trigger_saw_is_a_difference(world):
     assert (finding.passed, finding.counts["of_another_text"]) == (False, 1)
 
 
-def test_a_quarantined_sessions_chunks_are_left_alone(world):
+def test_a_quarantined_sessions_chunks_are_left_alone(world: World) -> None:
     me = populate(world)
     world.build()
     world.sql("update orbitpilot.session set next_pair_index = 9")
@@ -97,7 +108,7 @@ def test_a_quarantined_sessions_chunks_are_left_alone(world):
     assert check(world).passed
 
 
-def test_after_a_small_build_a_leftover_of_its_extent_is_seen_and_nothing_else_read(world, build_in_run):
+def test_after_a_small_build_only_its_extent_is_compared(world: World, build_in_run: Builds) -> None:
     me = populate(world)
     world.build()
     world.sql("delete from memory.chunk where source_id = 's:1'")
@@ -108,7 +119,7 @@ def test_after_a_small_build_a_leftover_of_its_extent_is_seen_and_nothing_else_r
     assert check(world).counts["missing"] == 1
 
 
-def test_people_another_build_has_published_since_are_not_compared(world, build_in_run, tmp_path):
+def test_people_another_build_published_since_are_left_out(world: World, build_in_run: Builds, tmp_path: Path) -> None:
     me, you = populate(world), world.account("you")
     world.say(you, "s", "I like coffee.")
     build = build_in_run()
@@ -121,7 +132,7 @@ def test_people_another_build_has_published_since_are_not_compared(world, build_
     assert check(world).counts["pending"] == 0
 
 
-def test_a_build_of_one_person_is_compared_before_there_is_one_of_everyone(world, build_in_run):
+def test_a_build_of_one_person_is_compared_before_there_is_one_of_everyone(world: World, build_in_run: Builds) -> None:
     populate(world)
     you = world.account("you")
     world.say(you, "s", "I like coffee.")
@@ -131,7 +142,7 @@ def test_a_build_of_one_person_is_compared_before_there_is_one_of_everyone(world
         assert (finding.passed, finding.counts["chunks"], finding.counts["pending"]) == (True, 1, 0)
 
 
-def test_another_way_of_cutting_makes_everything_pending(world):
+def test_another_way_of_cutting_makes_everything_pending(world: World) -> None:
     populate(world)
     world.build()
     other = Settings(**{**world.settings.model_dump(), "chunk_characters": 100})
@@ -139,7 +150,7 @@ def test_another_way_of_cutting_makes_everything_pending(world):
     assert (finding.passed, finding.counts["chunks"], finding.counts["pending"]) == (True, 0, 3)
 
 
-def test_a_build_that_found_nothing_changed_has_nothing_to_compare(world, build_in_run):
+def test_a_build_that_found_nothing_changed_has_nothing_to_compare(world: World, build_in_run: Builds) -> None:
     populate(world)
     world.build()
     finding = check(world, build_in_run())

@@ -1,13 +1,20 @@
+from collections.abc import Callable
+
+from orbit_pipelines.checking.build_of_run import BuildOfRun
 from orbit_pipelines.checking.replaying import lineage_replays_to_the_index
+from orbit_pipelines.model import Store
+from tests.worlds import World
+
+Builds = Callable[..., BuildOfRun]
 
 
-def populate(world):
+def populate(world: World) -> Store:
     me = world.account("me")
     world.say(me, "s", "I like tea.", "> Noted.", "And jam.", "> Jam too.")
     return me
 
 
-def test_lineage_replays_to_the_index_after_any_build(world, build_in_run):
+def test_lineage_replays_to_the_index_after_any_build(world: World, build_in_run: Builds) -> None:
     me = populate(world)
     for full in (False, False, True):
         build = build_in_run(full=full)
@@ -16,7 +23,7 @@ def test_lineage_replays_to_the_index_after_any_build(world, build_in_run):
         world.say(me, "s", "One more.")
 
 
-def test_a_chunk_that_nobody_removed_is_missed(world):
+def test_a_chunk_that_nobody_removed_is_missed(world: World) -> None:
     populate(world)
     world.build()
     world.sql("delete from memory.chunk where source_id = 's:1'")
@@ -25,7 +32,7 @@ def test_a_chunk_that_nobody_removed_is_missed(world):
     assert finding.examples == ("me/orbitpilot/orbitpilot.chat_history/s:1/0",)
 
 
-def test_a_chunk_that_nobody_added_and_a_text_that_nobody_changed_are_seen(world):
+def test_a_chunk_that_nobody_added_and_a_text_that_nobody_changed_are_seen(world: World) -> None:
     populate(world)
     world.build()
     world.sql("update memory.chunk set chunk_index = 5 where source_id = 's:0'")
@@ -34,7 +41,7 @@ def test_a_chunk_that_nobody_added_and_a_text_that_nobody_changed_are_seen(world
     assert counts == {"missing_from_the_index": 1, "unknown_to_lineage": 1, "of_another_text": 1}
 
 
-def test_after_a_small_build_only_its_keys_are_replayed(world, build_in_run):
+def test_after_a_small_build_only_its_keys_are_replayed(world: World, build_in_run: Builds) -> None:
     me = populate(world)
     world.build()
     world.sql("delete from memory.chunk where source_id = 's:1'")
