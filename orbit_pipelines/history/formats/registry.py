@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
-from orbit_pipelines.history.formats import chatgpt, openai_messages
+from orbit_pipelines.history.formats import chatgpt, dataset_rows, openai_messages, sharegpt
 from orbit_pipelines.history.reading import Export
 from orbit_pipelines.history.rows import Row, read_rows
 from orbit_pipelines.history.stream import ParsedSession, Problems, SessionStream
@@ -36,6 +36,9 @@ FORMATS = {
     for known in (
         Format("chatgpt", "ChatGPT data export", chatgpt.recognises, chatgpt.read),
         Format("openai-messages", "messages in the OpenAI style", openai_messages.recognises, openai_messages.read),
+        Format("sharegpt", "turns in the ShareGPT style", sharegpt.recognises, sharegpt.read),
+        Format("wildchat", "WildChat rows", dataset_rows.recognises_wildchat, dataset_rows.read),
+        Format("lmsys", "LMSYS-Chat rows", dataset_rows.recognises_lmsys, dataset_rows.read),
     )
 }
 """By the name that ``--format`` takes, in the order in which they are tried."""
