@@ -22,10 +22,14 @@ _TURN_KEYS = frozenset({"role", "from"})
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One decoded item of an export, with words for where it stands."""
+    """One decoded item of an export, with words for where it stands.
+
+    ``document`` counts the export's documents, for formats in which a document is one conversation.
+    """
 
     where: str
     value: object
+    document: int = 0
 
 
 class _Layout(Enum):
@@ -42,10 +46,11 @@ def read_rows(export: Export, problems: Problems) -> Iterator[Row]:
             Raised where that shows: the rows before it have been yielded by then.
         UnknownExportFormat: a document is neither JSON nor lines of it.
     """
-    for document in export.documents:
+    for number, document in enumerate(export.documents):
         prefix = f"{document.name}, " if len(export.documents) > 1 else ""
         with document.open() as stream, _as_text(stream) as text:
-            yield from _read_document(document, text, prefix, problems)
+            for row in _read_document(document, text, prefix, problems):
+                yield Row(row.where, row.value, number)
 
 
 def _read_document(document: Document, text: io.TextIOWrapper, prefix: str, problems: Problems) -> Iterator[Row]:
