@@ -157,6 +157,7 @@ def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> No
     bereft = diff.removed.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
     if bereft.height:
         copy_frame(connection, "bereft_store", bereft, {"user_id": "text", "agent_id": "text"})
+        connection.execute("analyze bereft_store")
         connection.execute(statement("drop_embeddings_of_deleted"))
     connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
 

@@ -1,28 +1,41 @@
 -- In a store that lost something for good, a vector stays only if a live chunk has it, or a pair or record that is
 -- still there had that text and didn't lose it by a deletion (a deleted reply's text goes although its pair stays).
+with unused as materialized (
+    select cached.user_id, cached.agent_id, cached.model, cached.content_hash
+      from bereft_store as bereft
+      join memory.embedding_cache as cached using (user_id, agent_id)
+     where not exists (select from memory.chunk as live
+                        where (live.user_id, live.agent_id, live.content_hash)
+                            = (cached.user_id, cached.agent_id, cached.content_hash))
+), last_seen as materialized (
+    select distinct on (change.user_id, change.agent_id, change.source_key, change.source_id, change.content_hash)
+           change.user_id, change.agent_id, change.source_key, change.source_id, change.content_hash, change.reason,
+           left(change.source_id, -position(':' in reverse(change.source_id))) as session_id
+      from bereft_store as bereft
+      join memory.change as change using (user_id, agent_id)
+     where (change.user_id, change.agent_id, change.content_hash)
+        in (select user_id, agent_id, content_hash from unused)
+     order by 1, 2, 3, 4, 5, change.changed_at desc, change.action = 'removed' desc
+), kept as materialized (
+    select last_seen.user_id, last_seen.agent_id, last_seen.content_hash
+      from last_seen
+      join memory.pair as pair
+        on last_seen.source_key = 'orbitpilot.chat_history'
+       and (pair.user_id, pair.agent_id, pair.session_id)
+         = (last_seen.user_id, last_seen.agent_id, last_seen.session_id)
+       and last_seen.source_id = pair.session_id || ':' || pair.pair_index
+       and pair.deleted_at is null
+     where last_seen.reason not in ('message_deleted', 'session_deleted', 'account_deleted')
+    union all
+    select last_seen.user_id, last_seen.agent_id, last_seen.content_hash
+      from last_seen
+      join orbitpilot.record as record using (user_id, agent_id, source_key, source_id)
+     where last_seen.reason not in ('message_deleted', 'session_deleted', 'account_deleted')
+)
 delete from memory.embedding_cache as cached
- using bereft_store as bereft
- where (cached.user_id, cached.agent_id) = (bereft.user_id, bereft.agent_id)
-   and not exists (select from memory.chunk as live
-                    where (live.user_id, live.agent_id, live.content_hash)
+ using unused
+ where (cached.user_id, cached.agent_id, cached.model, cached.content_hash)
+     = (unused.user_id, unused.agent_id, unused.model, unused.content_hash)
+   and not exists (select from kept
+                    where (kept.user_id, kept.agent_id, kept.content_hash)
                         = (cached.user_id, cached.agent_id, cached.content_hash))
-   and not exists (
-        select from memory.change as change
-          left join memory.pair as pair
-            on (pair.user_id, pair.agent_id) = (change.user_id, change.agent_id)
-           and change.source_key = 'orbitpilot.chat_history'
-           and pair.session_id = left(change.source_id, -position(':' in reverse(change.source_id)))
-           and change.source_id = pair.session_id || ':' || pair.pair_index
-           and pair.deleted_at is null
-          left join orbitpilot.record as record
-            on (record.user_id, record.agent_id, record.source_key, record.source_id)
-             = (change.user_id, change.agent_id, change.source_key, change.source_id)
-         where (change.user_id, change.agent_id, change.content_hash)
-             = (cached.user_id, cached.agent_id, cached.content_hash)
-           and (pair.pair_index is not null or record.source_id is not null)
-           and not exists (
-                select from memory.change as later
-                 where (later.user_id, later.agent_id, later.source_key, later.source_id, later.content_hash)
-                     = (change.user_id, change.agent_id, change.source_key, change.source_id, change.content_hash)
-                   and later.reason in ('message_deleted', 'session_deleted', 'account_deleted')
-                   and later.changed_at >= change.changed_at))
