@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from orbit_pipelines.history.stream import Role
 
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
 
@@ -37,3 +38,22 @@ def join_parts(parts: Iterable[str]) -> str:
             joined += "\n"
         joined += part
     return joined
+
+
+def content_text(content: object) -> str:
+    """Return the text of a message's content: a string, a part, or a list of them, of which text alone is taken."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    return join_parts(text for part in parts if (text := _part_text(part)))
+
+
+def _part_text(part: object) -> str | None:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict) or as_word(part.get("type", "text")) not in _TEXT_PARTS:
+        return None
+    text = part.get("text", part.get("value"))
+    if isinstance(text, dict):
+        text = text.get("value")
+    return text if isinstance(text, str) else None

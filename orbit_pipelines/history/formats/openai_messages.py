@@ -7,7 +7,7 @@ somebody added them, under one of a few usual names.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, as_word, join_parts, turn_role
+from orbit_pipelines.history.formats.content import as_object, as_word, content_text, turn_role
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
@@ -17,7 +17,6 @@ _SESSION_ID_KEYS = ("id", "conversation_id", "session_id")
 _MESSAGE_ID_KEYS = ("id", "message_id", "uuid")
 _TIME_KEYS = ("timestamp", "created_at", "create_time", "created", "sent_at", "time", "date")
 _NO_TURNS = frozenset({"system", "developer", "tool", "function"})
-_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 
 
 def recognises(value: object) -> bool:
@@ -66,7 +65,7 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
         role = _role(message, place, problems)
         if role is None or not isinstance(message, dict):
             continue
-        content = storable(_text(message.get("content")), place, problems)
+        content = storable(content_text(message.get("content")), place, problems)
         # An empty user message is kept: it may be an image alone, and the reply that follows is to it.
         if role == "assistant" and not content.strip():
             continue
@@ -97,24 +96,6 @@ def _role(message: object, place: str, problems: Problems) -> Role | None:
     if role is None and as_word(message.get("role")) not in _NO_TURNS:
         problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
     return role
-
-
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else [content]
-    return join_parts(text for part in parts if (text := _part_text(part)))
-
-
-def _part_text(part: object) -> str | None:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, dict) or as_word(part.get("type", "text")) not in _TEXT_PARTS:
-        return None
-    text = part.get("text", part.get("value"))
-    if isinstance(text, dict):
-        text = text.get("value")
-    return text if isinstance(text, str) else None
 
 
 def _first_id(holder: Mapping[str, object], keys: Iterable[str]) -> str | None:
