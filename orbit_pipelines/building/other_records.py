@@ -62,4 +62,5 @@ def shape_records(stored: pl.DataFrame) -> pl.DataFrame:
         pl.lit(value=False).alias("is_forgotten"),
         pl.lit(value=True).alias("is_admitted"),
         "is_content_changed",
+        pl.lit(value=False).alias("has_recalled"),
     ).match_to_schema(RECORDS)

@@ -7,6 +7,7 @@ formed first; what is skipped, and why, is said afterwards by ``building.verdict
 
 import polars as pl
 
+from orbit_pipelines.building.recalled_blocks import cut_recalled_blocks
 from orbit_pipelines.model import CHAT_HISTORY, OriginClass
 
 MESSAGES = pl.Schema(
@@ -62,6 +63,7 @@ RECORDS = pl.Schema(
         "is_forgotten": pl.Boolean(),
         "is_admitted": pl.Boolean(),
         "is_content_changed": pl.Boolean(),
+        "has_recalled": pl.Boolean(),
     }
 )
 """What a source yields for memory, before anything is skipped: one row a pair or record.
@@ -70,6 +72,7 @@ RECORDS = pl.Schema(
 ``reply_message_ids``. ``former_reply_ids`` answered it on a branch that was left; ``known_reply_ids`` are all that are
 still there, with or without text.
 ``is_run_excluded``: some message of its run is not remembered, so its reply isn't either.
+``has_recalled``: memory that was shown in the chat was cut from its texts.
 """
 
 _SESSION = ("user_id", "agent_id", "session_id")
@@ -84,7 +87,7 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
         messages: ``MESSAGES`` rows sorted by session; runs must be whole. Roles other than user and assistant break
             nothing and are ignored.
     """
-    numbered = messages.with_columns(pl.struct(_SESSION).rle_id().alias("session_no"))
+    numbered = cut_recalled_blocks(messages).with_columns(pl.struct(_SESSION).rle_id().alias("session_no"))
     asked = numbered.filter(pl.col("role") == "user")
     is_said = pl.col("is_active") & pl.col("content").str.contains(r"\S")
     answering = (
@@ -97,6 +100,7 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
             pl.col("message_id").filter(~pl.col("is_active")).alias("former_reply_ids"),
             pl.col("message_id").alias("known_reply_ids"),
             pl.col("is_content_changed").any().alias("is_reply_changed"),
+            (pl.col("is_recalled") & pl.col("is_active")).any().alias("has_recalled_reply"),
         )
     )
     run_flags = asked.group_by("session_no", "run_index").agg(
@@ -134,6 +138,7 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
             (pl.col("is_content_changed") | pl.col("is_reply_changed").fill_null(value=False)).alias(
                 "is_content_changed"
             ),
+            (pl.col("is_recalled") | pl.col("has_recalled_reply").fill_null(value=False)).alias("has_recalled"),
         )
         .match_to_schema(RECORDS)
     )

@@ -73,6 +73,8 @@ def judge(records: pl.DataFrame, sources: pl.DataFrame, quarantined: pl.DataFram
             .then(pl.lit(Reason.NOT_ADMITTED.value))
             .when(~pl.col("is_active"))
             .then(pl.lit(Reason.LEFT_BRANCH.value))
+            .when(~has_words & pl.col("has_recalled"))
+            .then(pl.lit(Reason.RECALLED_BLOCK.value))
             .when(~has_words)
             .then(pl.lit(Reason.NO_TEXT.value))
             .when("is_quarantined")

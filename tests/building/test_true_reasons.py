@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from orbit_pipelines.history.importing import import_sessions
+from orbit_pipelines.history.recalled import wrap
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
 from orbit_pipelines.model import Store
 from orbit_pipelines.sources.administration import assign_source, set_cap, switch_source, unassign_source
@@ -51,6 +52,7 @@ FIRST, SECOND, THIRD = (said(f"a{n}", "q", "assistant", f"Answer {n}.") for n in
 EDITED = said("q2", None, "user", "Another question?")
 
 OFF = {"s:0": "source_switched_off", "s:1": "source_switched_off", "s:2": "source_switched_off"}
+RECALLED = wrap("You like tea.")
 ADMISSION = "insert into memory.session_admission values ('me', 'orbitpilot', 's', 3)"
 GONE = {"s:0", "s:1", "s:2"}
 
@@ -284,6 +286,40 @@ CASES = [
         {("s:0", "added", "content_edited")},
         {},
         before=(sql("update orbitpilot.message set content = '' where message_id in ('u0', 'a0')"),),
+    ),
+    Case("a message of recalled memory alone", lambda w: w.say(ME, "s", RECALLED), set(), {"s:3": "recalled_block"}),
+    Case(
+        "recalled memory around a person's own words",
+        lambda w: w.say(ME, "s", f"{RECALLED}\nMore."),
+        {("s:3", "added", "new_pair")},
+        {},
+    ),
+    Case(
+        "a recalled message's reply is remembered",
+        lambda w: w.say(ME, "s", RECALLED, "> Noted."),
+        {("s:3", "added", "new_pair")},
+        {},
+    ),
+    Case(
+        "a message comes to hold recalled memory alone",
+        lambda w: w.sql("update orbitpilot.message set content = %s where message_id in ('u0', 'a0')", RECALLED),
+        {("s:0", "removed", "content_edited")},
+        {"s:0": "recalled_block"},
+    ),
+    Case(
+        "a person adds words to recalled memory",
+        lambda w: w.sql("update orbitpilot.message set content = content || 'Tea!' where message_id = 'u0'"),
+        {("s:0", "added", "content_edited")},
+        {},
+        before=(
+            lambda w: w.sql("update orbitpilot.message set content = %s where message_id in ('u0', 'a0')", RECALLED),
+        ),
+    ),
+    Case(
+        "excluded outranks recalled",
+        lambda w: w.remember(ME, "s", w.say(ME, "s", RECALLED)[0], remembered=False),
+        set(),
+        {"s:3": "not_remembered"},
     ),
     Case(
         "not admitted",
