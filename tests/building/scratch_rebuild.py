@@ -59,7 +59,8 @@ def stored_chunks(world: World, *users: str) -> pl.DataFrame:
     rows: list[Any] = world.connection.execute(
         b"select user_id, agent_id, source_key, source_id, chunk_index, content_hash, session_id, message_id,"
         b" reply_message_ids, content, replace(spans::text, ' ', ''), origin_class, session_kind, sent_at,"
-        b" halfvec_send(embedding), recipe from memory.chunk where %(users)s::text[] is null or user_id = any(%(users)s)",
+        b" halfvec_send(embedding), recipe from memory.chunk"
+        b" where %(users)s::text[] is null or user_id = any(%(users)s)",
         {"users": list(users) or None},
     ).fetchall()
     schema = pl.Schema({**CHUNKS, "embedding": pl.Binary(), "recipe": pl.String()})

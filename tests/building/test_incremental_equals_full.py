@@ -1,4 +1,4 @@
-"""Promises 1 to 5 under anything that can change: after every build, memory is what a rebuild from nothing would give."""
+"""Promises 1 to 5 under anything that can change: after every build, memory is what a rebuild from nothing gives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -208,9 +208,7 @@ class Memory(RuleBasedStateMachine):
             "select c.source_id from memory.chunk as c join orbitpilot.message as m"
             "   on (m.user_id, m.agent_id, m.session_id, m.message_id)"
             "    = (c.user_id, c.agent_id, c.session_id, c.message_id)"
-            " where (m.not_remembered or not m.is_active) and (%(users)s::text[] is null or m.user_id = any(%(users)s))".replace(
-                "%(users)s", "%s"
-            ),
+            " where (m.not_remembered or not m.is_active) and (%s::text[] is null or m.user_id = any(%s))",
             users,
             users,
         )

@@ -1,0 +1,50 @@
+"""The run's private files: whole parts or none, split by store, readable by their owner only."""
+
+import stat
+from pathlib import Path
+
+import polars as pl
+
+from orbit_pipelines.building.workspace import Workspace, split_by_store
+
+ROWS = pl.DataFrame({"user_id": ["ann", "bob", "ann"], "agent_id": ["a", "a", "b"], "text": ["1", "2", "3"]})
+
+
+def test_only_the_owner_can_read_a_workspace(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path / "workspaces", "run")
+    workspace.write("frame", "part", ROWS)
+    for folder in (tmp_path / "workspaces", workspace.root, workspace.root / "frame"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_what_one_step_writes_another_reads(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, "run")
+    workspace.write("frame", "b", ROWS[:1])
+    workspace.write("frame", "a", ROWS[1:])
+    assert workspace.parts("frame") == ["a", "b"]
+    assert workspace.read("frame", "a", ["text"])["text"].to_list() == ["2", "3"]
+    assert workspace.read_all("frame", ROWS.schema)["text"].to_list() == ["2", "3", "1"]
+    assert workspace.read_all("none", ROWS.schema).schema == ROWS.schema
+
+
+def test_a_frame_is_finished_when_it_was_said_to_be(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, "run")
+    workspace.write("frame", "part", ROWS)
+    assert workspace.facts("frame") is None
+    workspace.finish("frame", {"rows": 3})
+    assert Workspace.create(tmp_path, "run").facts("frame") == {"rows": 3}
+
+
+def test_a_half_written_part_is_no_part(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, "run")
+    workspace.write("frame", "part", ROWS)
+    (workspace.root / "frame" / ".other.draft").write_bytes(b"half")
+    assert workspace.parts("frame") == ["part"]
+
+
+def test_a_store_is_in_one_shard_only(tmp_path: Path) -> None:
+    shards = list(split_by_store(ROWS))
+    stores = [set(rows.select("user_id", "agent_id").rows()) for _, rows in shards]
+    assert sum(len(each) for each in stores) == 3
+    assert sorted(text for _, rows in shards for text in rows["text"]) == ["1", "2", "3"]
+    assert [number for number, _ in split_by_store(ROWS)] == [number for number, _ in shards]
