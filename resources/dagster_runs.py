@@ -10,6 +10,7 @@ from orbit_pipelines.building.builds import DeadBuild
 
 # What Dagster raises around a step's own error.
 _WRAPPERS = ("DagsterExecutionStepExecutionError", "DagsterExecutionLoadInputError", "DagsterResourceFunctionError")
+_BLOCKED = "DagsterAssetCheckFailedError"
 
 IN_PROGRESS = (
     DagsterRunStatus.QUEUED,
@@ -21,9 +22,11 @@ IN_PROGRESS = (
 
 
 def first_failure(instance: dg.DagsterInstance | None, run_id: str) -> str | None:
-    """Return the name of the error that failed a run's first failed step; None when no step failed."""
+    """Return what failed a run's first failed step, by its name; None when no step failed."""
     error = _first_error(instance, run_id)
-    return None if error is None else error.cls_name or "an error"
+    if error is None:
+        return None
+    return "a blocking check failed" if error.cls_name == _BLOCKED else error.cls_name or "an error"
 
 
 def failure_message(instance: dg.DagsterInstance, run_id: str) -> str:

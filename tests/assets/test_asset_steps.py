@@ -240,3 +240,18 @@ def test_a_retry_of_the_failed_steps_begins_at_extraction(runs: Runs, monkeypatc
     assert not failed.success
     assert result.success
     assert len(runs.world.contents()) == 4
+
+
+def test_a_failing_blocking_check_fails_the_build_and_keeps_memory_as_it_was(runs: Runs) -> None:
+    populate(runs)
+    runs.world.sql("drop trigger mark_content on orbitpilot.record")
+    runs.world.sql("alter table orbitpilot.record alter column title type varchar(80)")
+
+    result = runs.job()
+
+    assert not result.success
+    assert [each.check_name for each in result.get_asset_check_evaluations()] == ["chat_history_meets_its_contract"]
+    assert "pairing" not in materialized(result)
+    assert runs.builds() == [("failed", "a blocking check failed: see the Dagster run")]
+    assert runs.world.contents() == {}
+    assert runs.leftovers() == []
