@@ -1,6 +1,6 @@
 """What a check found: counts and ids, never a message's text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -44,11 +44,13 @@ class Finding:
     @property
     def summary(self) -> str:
         """The finding in a line."""
-        told = [f"{count:,} {name.replace('_', ' ')}" for name, count in self.seen.items() if count]
-        broken = [f"{count:,} × {name.replace('_', ' ')}" for name, count in self.failures.items() if count]
-        return "; ".join(
-            ([f"Fails: {', '.join(broken)}"] if broken else []) + ([f"seen: {', '.join(told)}"] if told else [])
-        )
+        seen, broken = _list(self.seen, " "), _list(self.failures, " × ")
+        verdict = f"Broken: {broken}." if broken else "Holds."
+        return f"{verdict} Seen: {seen}." if seen else verdict
+
+
+def _list(counts: Mapping[str, int], joint: str) -> str:
+    return ", ".join(f"{count:,}{joint}{name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
 def find(

@@ -13,3 +13,11 @@ def test_a_finding_names_few_examples_each_once() -> None:
 
 def test_an_example_is_written_from_the_outside_in() -> None:
     assert name_of("me", "orbitpilot", "s:0", 2) == "me/orbitpilot/s:0/2"
+
+
+def test_a_finding_is_told_in_a_line() -> None:
+    assert (
+        find("x", seen={"chunks": 1200, "pending": 0}, failures={"of_zeros": 0}).summary == "Holds. Seen: 1,200 chunks."
+    )
+    broken = find("x", seen={}, failures={"of_zeros": 2, "not_finite": 1})
+    assert broken.summary == "Broken: 2 × of zeros, 1 × not finite."
