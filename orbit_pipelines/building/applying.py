@@ -13,7 +13,7 @@ from orbit_pipelines.building.verdicts import SKIPPED_REASONS
 from orbit_pipelines.database.binary_copy import copy_frame
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import NothingStagedMayPass
-from orbit_pipelines.model import Action, Reason
+from orbit_pipelines.model import CHAT_HISTORY, Action, Reason
 
 _CHUNK_TYPES = {
     **SOURCE_TYPES,
@@ -40,6 +40,14 @@ _CHANGE_TYPES = {
     "action": "text",
     "reason": "text",
     "changed_at": "timestamptz",
+}
+_WRITTEN_TYPES = {
+    "user_id": "text",
+    "agent_id": "text",
+    "session_id": "text",
+    "message_id": "text",
+    "source_id": "text",
+    "has_reply": "bool",
 }
 _TEXT_TYPES = {"user_id": "text", "agent_id": "text", "content_hash": "bytea"}
 _DELETED = (Reason.MESSAGE_DELETED.value, Reason.SESSION_DELETED.value, Reason.ACCOUNT_DELETED.value)
@@ -162,19 +170,34 @@ def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> No
     connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
 
 
-def refuse_unfit(publication: Publication, news: Recheck) -> None:
-    """Look once more at what this build is about to publish.
+def refuse_unfit(publication: Publication, written: pl.DataFrame, news: Recheck) -> None:
+    """Look once more at the pairs this publish has just written.
 
     Raises:
-        NothingStagedMayPass: a row is excluded, forgotten or renumbered.
+        NothingStagedMayPass: one is excluded, forgotten or renumbered.
     """
-    row = publication.connection.execute(
-        statement("count_unfit_chunks"), {"build_id": publication.build_id, "snapshot": news.snapshot}
-    ).fetchone()
+    pairs = (
+        written.filter(pl.col("source_key") == CHAT_HISTORY)
+        .select(
+            "user_id",
+            "agent_id",
+            "session_id",
+            "message_id",
+            "source_id",
+            (pl.col("reply_message_ids").list.len() > 0).alias("has_reply"),
+        )
+        .unique()
+    )
+    if pairs.is_empty():
+        return
+    connection = publication.connection
+    copy_frame(connection, "written_pair", pairs, _WRITTEN_TYPES)
+    connection.execute("analyze written_pair")
+    row = connection.execute(statement("count_unfit_chunks"), {"snapshot": news.snapshot}).fetchone()
     excluded, forgotten, renumbered = row or (0, 0, 0)
     if excluded or forgotten or renumbered:
         raise NothingStagedMayPass(
-            f"Build {publication.build_id} was about to publish {excluded} chunks of excluded pairs, {forgotten} of "
-            f"forgotten sessions and {renumbered} under another pair's number. Nothing was published; memory is as "
-            "before. This is a defect: please report it with the build's lineage."
+            f"Build {publication.build_id} was about to publish {excluded} excluded pairs, {forgotten} of forgotten "
+            f"sessions and {renumbered} under another pair's number. Nothing was published; memory is as before. "
+            "This is a defect: please report it with the build's lineage."
         )

@@ -106,7 +106,7 @@ def publish(
         record_skips(publication, skips := skips_of(records))
         record_source_statuses(publication)
         tend_cache(publication, diff, cache_days)
-        refuse_unfit(publication, news)
+        refuse_unfit(publication, written, news)
         _move_watermarks(publication, marks)
         published = _count(publication, records, diff, written, skips)
         _close_build(publication, published, news.snapshot)

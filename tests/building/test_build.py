@@ -1,11 +1,12 @@
 """Whole builds on real PostgreSQL: what memory holds afterwards, and what becomes of what happens meanwhile."""
 
+import polars as pl
 import pytest
 from pydantic import SecretStr
 
 from orbit_pipelines.building.run import BuildRun, build
 from orbit_pipelines.building.states import pair_states
-from orbit_pipelines.errors import BuildFailed, InstallationMismatch
+from orbit_pipelines.errors import BuildFailed, InstallationMismatch, NothingStagedMayPass
 from orbit_pipelines.model import Store
 from tests.worlds import World
 
@@ -342,3 +343,25 @@ def test_a_vector_nothing_has_used_for_the_configured_days_is_dropped(world: Wor
     world.sql("update orbitpilot.message set content = 'I like jam.' where message_id = %s", first)
     world.build()
     assert cached_texts(world) == 2, "the oldest text went; the one that just left begins its days"
+
+
+@pytest.mark.parametrize(
+    ("tamper", "said"),
+    [
+        (pl.lit(None, dtype=pl.String).alias("verdict"), "1 excluded"),
+        (pl.format("{}9", "source_id").alias("source_id"), "under another pair's number"),
+    ],
+    ids=["excluded", "renumbered"],
+)
+def test_the_publish_itself_refuses_what_no_step_may_have_staged(world: World, tamper: pl.Expr, said: str) -> None:
+    me = world.account("me")
+    first, _ = world.say(me, "s", "I like tea.", "> Noted.")
+    world.remember(me, "s", first, remembered="excluded" not in said)
+    run = world.run()
+    run.pairing()
+    for part in run.workspace.parts("pairs"):
+        run.workspace.write("pairs", part, run.workspace.read("pairs", part).with_columns(tamper))
+    with pytest.raises(NothingStagedMayPass, match=said):
+        build(run)
+    assert world.contents() == {}
+    assert world.sql("select status from memory.build") == [("failed",)]
