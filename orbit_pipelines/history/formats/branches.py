@@ -4,8 +4,10 @@ Only a message's link to its parent is believed: lists of children are wrong or 
 missing. A tree is a mapping of keys to the key of the parent, None at a root; every parent is a key of the mapping.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
+
+from orbit_pipelines.history.text import usable_id
 
 Parents = Mapping[str, str | None]
 
@@ -81,6 +83,23 @@ def link(entries: Iterable[tuple[str, str | None]]) -> tuple[dict[str, str | Non
             parents[key] = stand_ins.setdefault(parent, before)
         before = key
     return parents, missing
+
+
+def named_parent(entry: Mapping[str, object], field: str, roots: Collection[str], *, is_reply: bool) -> str | None:
+    """Return what ``entry`` names as its parent, for ``link``.
+
+    Args:
+        entry: as the file has it.
+        field: where it names its parent.
+        roots: names that stand for no parent, besides null.
+        is_reply: whether it answers something: it is no root then, whatever it says, unless nothing stands before it.
+    """
+    if field not in entry:
+        return UNSAID
+    named = entry[field]
+    if named is None or (isinstance(named, str) and named in roots):
+        return UNSAID if is_reply else None
+    return usable_id(named) or UNSAID
 
 
 def _last_written(parents: Parents, written_at: Callable[[str], datetime | None]) -> Callable[[str], datetime]:

@@ -33,9 +33,9 @@ def test_the_first_conversations_may_be_broken(read_text: Callable[..., Reading]
 
 def test_an_unknown_format_is_named_by_what_was_seen_and_never_by_its_words(read_text: Callable[..., Reading]) -> None:
     with pytest.raises(UnknownExportFormat) as raised:
-        read_text([{"uuid": "PRIVATE", "chat_messages": ["PRIVATE"], "my PRIVATE key": 1}])
+        read_text([{"uuid": "PRIVATE", "chats": ["PRIVATE"], "my PRIVATE key": 1}])
     message = str(raised.value)
-    assert "objects with the keys uuid, chat_messages and 1 more" in message
+    assert "objects with the keys uuid, chats and 1 more" in message
     assert all(name in message for name in FORMATS)
     assert "PRIVATE" not in message
     assert raised.value.__context__ is None
