@@ -1,10 +1,12 @@
 """What the JSON of every chat format shares: values that may be of any type, and text that comes in parts."""
 
+import re
 from collections.abc import Iterable
 
 from orbit_pipelines.history.stream import Role
 
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+_REASONING = re.compile(r"\s*(?:<think>.*?(?:</think>|\Z)|:::thinking\b.*?(?:\n:::[^\S\n]*(?:\n|\Z)|\Z))\s*", re.DOTALL)
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
 
@@ -57,3 +59,12 @@ def _part_text(part: object) -> str | None:
     if isinstance(text, dict):
         text = text.get("value")
     return text if isinstance(text, str) else None
+
+
+def without_reasoning(reply: str) -> str:
+    """Return a reply without the reasoning that some products write at its beginning, between marks of their own.
+
+    What was cut short before the closing mark is reasoning to its end.
+    """
+    found = _REASONING.match(reply)
+    return reply[found.end() :] if found else reply

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
-from orbit_pipelines.history.formats import chatgpt, claude, dataset_rows, openai_messages, sharegpt
+from orbit_pipelines.history.formats import (
+    chatgpt,
+    claude,
+    dataset_rows,
+    librechat,
+    openai_messages,
+    openwebui,
+    sharegpt,
+)
 from orbit_pipelines.history.reading import Export
 from orbit_pipelines.history.rows import Row, read_rows
 from orbit_pipelines.history.stream import ParsedSession, Problems, SessionStream
@@ -36,6 +44,8 @@ FORMATS = {
     for known in (
         Format("chatgpt", "ChatGPT data export", chatgpt.recognises, chatgpt.read),
         Format("claude", "Claude data export", claude.recognises, claude.read),
+        Format("openwebui", "Open WebUI chat export", openwebui.recognises, openwebui.read),
+        Format("librechat", "LibreChat conversation export", librechat.recognises, librechat.read),
         Format("openai-messages", "messages in the OpenAI style", openai_messages.recognises, openai_messages.read),
         Format("sharegpt", "turns in the ShareGPT style", sharegpt.recognises, sharegpt.read),
         Format("wildchat", "WildChat rows", dataset_rows.recognises_wildchat, dataset_rows.read),

@@ -1,0 +1,137 @@
+"""The JSON export of LibreChat: one conversation, its messages in a flat list or nested in each other.
+
+An export without branches is the branch that was in view; one with branches has no pointer to it, so the newest leaf
+decides. Replies come as plain text, or as blocks of text, reasoning and calls to tools.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from orbit_pipelines.history.formats.branches import UNSAID, link, named_parent
+from orbit_pipelines.history.formats.content import as_list, as_word, content_text, without_reasoning
+from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.rows import Row
+from orbit_pipelines.history.stream import ParsedSession, Problems, Role
+from orbit_pipelines.history.text import storable, usable_id
+from orbit_pipelines.history.times import to_utc
+
+_ROOTS = frozenset({"", "00000000-0000-0000-0000-000000000000"})
+_MESSAGE_KEYS = frozenset({"isCreatedByUser", "messageId", "parentMessageId", "sender"})
+
+
+def recognises(value: object) -> bool:
+    """Say whether ``value`` is a conversation as LibreChat exports it."""
+    if not isinstance(value, dict) or "conversationId" not in value:
+        return False
+    messages = value.get("messagesTree", value.get("messages"))
+    if not isinstance(messages, list):
+        return False
+    return not messages or any(isinstance(message, dict) and message.keys() & _MESSAGE_KEYS for message in messages)
+
+
+def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
+    """Yield each conversation's active branch; one that has nothing to show is reported instead."""
+    for row in rows:
+        conversation = row.value
+        if not isinstance(conversation, dict) or _messages(conversation) is None:
+            problems.add("broken_conversation", row.where, "no list or tree of messages; skipped")
+            continue
+        session = _read_conversation(conversation, row.where, problems)
+        if session is not None:
+            yield session
+
+
+def _read_conversation(conversation: Mapping[str, object], where: str, problems: Problems) -> ParsedSession | None:
+    session_id = usable_id(conversation.get("conversationId"))
+    if session_id is not None:
+        where = f"conversation {session_id}"
+    named: list[tuple[str, str | None]] = []
+    turns: dict[str, Turn | None] = {}
+    for number, (key, message, nested_in) in enumerate(_walk(conversation), start=1):
+        if message is None:
+            problems.add("broken_message", f"message {number} of {where}", "no object; skipped")
+            continue
+        if key in turns:
+            problems.add("repeated_message", f"message {number} of {where}", "its id stands twice; taken once")
+            continue
+        turn = _turn(message, f"message {number} of {where}", problems)
+        parent = nested_in
+        if parent == UNSAID and conversation.get("branches") is not False:
+            is_reply = _role(message) == "assistant"
+            parent = named_parent(message, "parentMessageId", _ROOTS, is_reply=is_reply)
+        named.append((key, parent))
+        turns[key] = turn
+    parents, missing = link(named)
+    if missing:
+        problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
+    messages, left_behind = split_branch(turns, branch_in_view(parents, turns, None, where, problems), where, problems)
+    if not messages:
+        problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
+    if not messages and not left_behind:
+        return None
+    title = as_word(conversation.get("title"))
+    return ParsedSession(
+        session_id=session_id,
+        messages=messages,
+        title=storable(title, f"title of {where}", problems) if title else None,
+        started_at=to_utc(conversation.get("createdAt")) or first_sent(messages),
+        left_behind=left_behind,
+    )
+
+
+def _messages(conversation: Mapping[str, object]) -> list[object] | None:
+    for name in ("messagesTree", "messages"):
+        messages = conversation.get(name)
+        if isinstance(messages, list):
+            return messages
+    return None
+
+
+def _walk(conversation: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object] | None, str | None]]:
+    """Yield every message with a key and the key it is nested in, parents first; ``UNSAID`` in a flat list.
+
+    A stack of its own, since a conversation is nested as deeply as it is long.
+    """
+    outermost = None if isinstance(conversation.get("messagesTree"), list) else UNSAID
+    waiting: list[tuple[object, str | None]] = [(message, outermost) for message in _messages(conversation) or ()]
+    waiting.reverse()
+    number = 0
+    while waiting:
+        message, nested_in = waiting.pop()
+        number += 1
+        # A usable id holds no NUL, so that this one is nobody's parent.
+        key = f"\0{number}"
+        if not isinstance(message, dict):
+            yield key, None, nested_in
+            continue
+        key = usable_id(message.get("messageId")) or key
+        yield key, message, nested_in
+        waiting.extend((child, key) for child in reversed(as_list(message.get("children"))))
+
+
+def _turn(message: Mapping[str, object], where: str, problems: Problems) -> Turn | None:
+    role = _role(message)
+    if role is None:
+        problems.add("unknown_role", where, "neither of the user nor of an assistant; skipped")
+        return None
+    if message.get("error") is True:
+        return None
+    text = content_text(message.get("content"))
+    if not text.strip():
+        text = as_word(message.get("text")) or ""
+    return Turn(
+        role=role,
+        message_id=usable_id(message.get("messageId")),
+        text=without_reasoning(text) if role == "assistant" else text,
+        sent_at=to_utc(message.get("createdAt")),
+        is_partial=message.get("unfinished") is True or message.get("finish_reason") == "incomplete",
+    )
+
+
+def _role(message: Mapping[str, object]) -> Role | None:
+    is_users = message.get("isCreatedByUser")
+    sender = as_word(message.get("sender"))
+    if not isinstance(is_users, bool) and sender is not None:
+        is_users = sender.lower() == "user"
+    if not isinstance(is_users, bool):
+        return None
+    return "user" if is_users else "assistant"

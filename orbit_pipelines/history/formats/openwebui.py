@@ -1,0 +1,167 @@
+"""The chat export of Open WebUI: a list of chats, each with a tree of messages and a pointer to the one in view.
+
+Only ``parentId`` and ``currentId`` are believed, and the pointer only where it points at a message: it may be left on a
+stub. ``childrenIds`` is often empty, and the flat copy of the branch beside the tree is often stale. Reasoning and the
+results of tools are written into a reply's text, in ``<details>`` elements of a type of their own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from orbit_pipelines.history.formats.branches import link, named_parent
+from orbit_pipelines.history.formats.content import (
+    as_list,
+    as_object,
+    as_word,
+    content_text,
+    turn_role,
+    without_reasoning,
+)
+from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.rows import Row
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
+from orbit_pipelines.history.text import storable, usable_id
+from orbit_pipelines.history.times import to_utc
+
+_ROOTS = frozenset({""})
+_DETAILS = re.compile(r"<(?:details\b([^<>]*)|/details\s*)>", re.IGNORECASE)
+_HIDDEN_DETAILS = re.compile(r"""\btype\s*=\s*["']?(?:reasoning|tool_calls|code_interpreter)\b""", re.IGNORECASE)
+
+
+def recognises(value: object) -> bool:
+    """Say whether ``value`` is a chat as Open WebUI exports it, with or without the record around it."""
+    if not isinstance(value, dict):
+        return False
+    chat = _chat(value)
+    if isinstance(as_object(chat.get("history")).get("messages"), dict):
+        return True
+    return chat is not value and isinstance(chat.get("messages"), list)
+
+
+def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
+    """Yield each chat's active branch; one that has nothing to show is reported instead."""
+    for row in rows:
+        if not recognises(row.value) or not isinstance(row.value, dict):
+            problems.add("broken_conversation", row.where, "no chat with messages; skipped")
+            continue
+        session = _read_chat(row.value, row.where, problems)
+        if session is not None:
+            yield session
+
+
+def _read_chat(record: Mapping[str, object], where: str, problems: Problems) -> ParsedSession | None:
+    chat = _chat(record)
+    session_id = usable_id(record.get("id")) or usable_id(chat.get("id"))
+    if session_id is not None:
+        where = f"conversation {session_id}"
+    nodes = _nodes(chat, where, problems)
+    turns = {key: _turn(key, node) for key, node in nodes.items()}
+    parents, missing = link(_named_parents(nodes))
+    if missing:
+        problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
+    leaf = usable_id(as_object(chat.get("history")).get("currentId"))
+    if leaf not in nodes or as_word(nodes[leaf].get("role")) is None:
+        leaf = None
+        if nodes:
+            problems.add("current_node_missing", where, "currentId is no usable message; the newest leaf was taken")
+    branch = branch_in_view(parents, turns, leaf, where, problems)
+    messages, left_behind = split_branch(turns, branch, where, problems)
+    if not messages:
+        problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
+    if not messages and not left_behind:
+        return None
+    title = as_word(record.get("title")) or as_word(chat.get("title"))
+    return ParsedSession(
+        session_id=session_id,
+        messages=messages,
+        title=storable(title, f"title of {where}", problems) if title else None,
+        started_at=_started_at(record, messages),
+        left_behind=left_behind,
+    )
+
+
+def _chat(record: Mapping[str, object]) -> Mapping[str, object]:
+    chat = record.get("chat")
+    return chat if isinstance(chat, dict) else record
+
+
+def _nodes(chat: Mapping[str, object], where: str, problems: Problems) -> dict[str, dict[str, object]]:
+    """Return the messages by id, without stubs; those of the flat copy only where there is no tree."""
+    tree = as_object(as_object(chat.get("history")).get("messages"))
+    written = list(tree.items()) or [("", message) for message in as_list(chat.get("messages"))]
+    nodes: dict[str, dict[str, object]] = {}
+    for number, (name, message) in enumerate(written, start=1):
+        if not isinstance(message, dict):
+            problems.add("broken_message", f"message {number} of {where}", "no object; skipped")
+            continue
+        if as_word(message.get("role")) is None and "parentId" not in message:
+            continue
+        # A usable id holds no NUL, so that the last one is nobody's parent.
+        nodes.setdefault(usable_id(name) or usable_id(message.get("id")) or f"\0{number}", message)
+    return nodes
+
+
+def _named_parents(nodes: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, str | None]]:
+    """Yield every key with its parent's; what names none that is there is looked for among others' children."""
+    claimed = {
+        child: key
+        for key, node in nodes.items()
+        for child in map(usable_id, as_list(node.get("childrenIds")))
+        if child is not None
+    }
+    for key, node in nodes.items():
+        named = named_parent(node, "parentId", _ROOTS, is_reply=turn_role(node.get("role")) == "assistant")
+        if named is not None and named not in nodes:
+            named = claimed.get(key, named)
+        yield key, named
+
+
+def _turn(key: str, message: Mapping[str, object]) -> Turn | None:
+    role = turn_role(message.get("role"))
+    if role is None:
+        return None
+    text = content_text(message.get("content"))
+    if role == "assistant":
+        text = _reply_text(text)
+        if not text.strip():
+            text = _reply_text(_output_text(message))
+        if not text.strip() and message.get("error"):
+            return None
+    return Turn(
+        role=role,
+        message_id=usable_id(message.get("id")) or (None if key.startswith("\0") else key),
+        text=text,
+        sent_at=to_utc(message.get("timestamp")),
+        is_partial=message.get("done") is False or bool(message.get("error")),
+    )
+
+
+def _output_text(message: Mapping[str, object]) -> str:
+    """Return what a reply says in its list of output items, which newer versions keep beside the text."""
+    items = [as_object(item) for item in as_list(message.get("output"))]
+    return "\n\n".join(content_text(item.get("content")) for item in items if item.get("type") == "message")
+
+
+def _reply_text(text: str) -> str:
+    """Return a reply without the elements that hold reasoning and the results of tools, however they are nested."""
+    kept: list[str] = []
+    at = depth = 0
+    for tag in _DETAILS.finditer(text):
+        is_open = tag[1] is not None
+        if depth:
+            depth += 1 if is_open else -1
+            if not depth:
+                at = tag.end()
+        elif is_open and _HIDDEN_DETAILS.search(tag[1]):
+            kept.append(text[at : tag.start()])
+            depth = 1
+    if not depth:
+        kept.append(text[at:])
+    return without_reasoning("".join(kept)).strip("\n")
+
+
+def _started_at(record: Mapping[str, object], messages: Iterable[ParsedMessage]) -> datetime | None:
+    """Return when the chat began, as far as anything in it tells."""
+    created = to_utc(record.get("created_at")) or to_utc(_chat(record).get("timestamp"))
+    return created or first_sent(messages) or to_utc(record.get("updated_at"))
