@@ -6,8 +6,16 @@ with flagged_sibling as (
     select distinct session_no, coalesce(parent_id, '') as parent_id
       from stored_message
      where role = 'user' and not_remembered
+), told as (
+    select incoming.session_no, incoming.message_id, incoming.role, incoming.place,
+           flagged_sibling.session_no is not null as has_flagged_sibling
+      from incoming_message as incoming
+      left join flagged_sibling
+        on (flagged_sibling.session_no, flagged_sibling.parent_id)
+         = (incoming.session_no, coalesce(incoming.parent_id, ''))
 ), met as (
-    select session_no, message_id, coalesce(incoming.role, stored.role) as role, incoming.place, incoming.parent_id,
+    select session_no, message_id, coalesce(incoming.role, stored.role) as role, incoming.place,
+           incoming.has_flagged_sibling,
            stored.role is not null as is_known,
            coalesce(stored.is_edited, false) as is_edited,
            coalesce(stored.is_active, false) as was_active,
@@ -17,7 +25,7 @@ with flagged_sibling as (
            max(incoming.place) filter (where stored.is_active)
                over (partition by session_no order by stored.position, message_id) as after_place
       from stored_message as stored
-      full join incoming_message as incoming using (session_no, message_id)
+      full join told as incoming using (session_no, message_id)
 ), branch as (
     select met.*,
            (row_number() over (partition by session_no
@@ -26,7 +34,7 @@ with flagged_sibling as (
       from met
      where place is not null or (was_active and not is_left_behind)
 ), named as (
-    select branch.*, session.session_id, session.next_pair_index, session.is_marked, session.is_newly_marked,
+    select branch.*, session.next_pair_index, session.is_marked, session.is_newly_marked,
            former.pair_index as former_index, former.not_remembered as last_flag,
            branch.role = 'user' and not branch.is_known and former.pair_index is null as is_numbered_anew
       from branch
@@ -75,21 +83,20 @@ with flagged_sibling as (
 ), merged as (
     insert into merged_branch (session_no, session_id, message_id, role, position, pair_index, run_index, answers,
                                not_remembered, is_known, is_numbered_anew, is_edited, is_returning, is_moved)
-    select run.session_no, run.session_id, run.message_id, run.role, run.its_position, run.number,
+    select run.session_no, session.session_id, run.message_id, run.role, run.its_position, run.number,
            case when run.role = 'user' then run.its_run end,
            case when run.role = 'assistant' then run.its_question end,
            run.role = 'user' and not run.is_known
                and case when run.is_newly_marked then true
                         when not run.is_numbered_anew then run.last_flag
-                        else run.is_marked or flagged_sibling.session_no is not null end,
+                        else run.is_marked or run.has_flagged_sibling end,
            run.is_known, run.is_numbered_anew, run.is_edited,
            run.is_known and not run.was_active,
            run.is_known
                and (run.was_at is distinct from run.its_position
                     or (run.role = 'user' and run.run_index is distinct from run.its_run))
       from run
-      left join flagged_sibling
-        on (flagged_sibling.session_no, flagged_sibling.parent_id) = (run.session_no, coalesce(run.parent_id, ''))
+      join incoming_session as session using (session_no)
     returning not_remembered, is_known, is_numbered_anew, is_edited, is_returning, is_moved
 )
 select count(*) filter (where not is_known) as new,
