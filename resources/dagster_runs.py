@@ -10,7 +10,8 @@ from orbit_pipelines.building.builds import DeadBuild
 
 # What Dagster raises around a step's own error.
 _WRAPPERS = ("DagsterExecutionStepExecutionError", "DagsterExecutionLoadInputError", "DagsterResourceFunctionError")
-_BLOCKED = "DagsterAssetCheckFailedError"
+_INTERRUPTED = "DagsterExecutionInterruptedError"
+_IN_WORDS = {_INTERRUPTED: "interrupted", "DagsterAssetCheckFailedError": "a blocking check failed"}
 
 IN_PROGRESS = (
     DagsterRunStatus.QUEUED,
@@ -26,7 +27,7 @@ def first_failure(instance: dg.DagsterInstance | None, run_id: str) -> str | Non
     error = _first_error(instance, run_id)
     if error is None:
         return None
-    return "a blocking check failed" if error.cls_name == _BLOCKED else error.cls_name or "an error"
+    return _IN_WORDS.get(error.cls_name or "", error.cls_name or "an error")
 
 
 def failure_message(instance: dg.DagsterInstance, run_id: str) -> str:
@@ -34,6 +35,8 @@ def failure_message(instance: dg.DagsterInstance, run_id: str) -> str:
     error = _first_error(instance, run_id)
     if error is None:
         return "The Dagster run failed before its first step; the UI shows its events."
+    if error.cls_name == _INTERRUPTED:
+        return "The run was interrupted. What it embedded is cached; the next build goes on from there."
     # Dagster keeps the message as Python prints it: the error's name, a colon, its text.
     return error.message.partition(": ")[2].strip() or error.message.strip()
 

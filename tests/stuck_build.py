@@ -1,5 +1,6 @@
 """A process that launches a build and gets stuck while it embeds, for tests that kill it."""
 
+import sys
 import time
 from collections.abc import Sequence
 
@@ -23,4 +24,5 @@ class StuckEmbedder(FakeEmbedder):
 
 if __name__ == "__main__":
     setattr(resources.embedder, "create_embedder", lambda _settings: StuckEmbedder())  # noqa: B010
-    launch(load_settings(), QUICK_UPDATE)
+    result = launch(load_settings(), QUICK_UPDATE)
+    sys.exit(result.failure)

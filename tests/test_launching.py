@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -126,15 +127,10 @@ def test_a_launch_leaves_the_environment_as_it_was(installation: World) -> None:
 
 
 def test_a_build_killed_outright_blocks_no_later_one(installation: World, instance: dg.DagsterInstance) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.stuck_build"], cwd=PROJECT_ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "embedding\n"
+    process = start_stuck_build()
     [(killed,)] = installation.sql("select dagster_run_id from memory.build where status = 'running'")
     process.kill()
-    process.wait()
-    process.stdout.close()
+    process.communicate()
 
     result = launch(installation.settings, QUICK_UPDATE)
 
@@ -145,6 +141,20 @@ def test_a_build_killed_outright_blocks_no_later_one(installation: World, instan
     run = instance.get_run_by_id(killed)
     assert run is not None
     assert run.status is DagsterRunStatus.FAILURE
+    assert list(installation.settings.workspaces.iterdir()) == []
+
+
+def test_a_build_that_is_interrupted_cleans_up(installation: World, instance: dg.DagsterInstance) -> None:
+    process = start_stuck_build()
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+
+    assert process.returncode != 0
+    [(run_id, status, note)] = installation.sql("select dagster_run_id, status, note from memory.build")
+    assert (status, note) == ("failed", "interrupted: see the Dagster run")
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    assert run.is_finished
     assert list(installation.settings.workspaces.iterdir()) == []
 
 
@@ -169,6 +179,15 @@ def test_no_text_reaches_dagster_or_the_home_folder(
     assert len(installation.contents()) == 4
     assert rows_holding(installation.settings.dagster_database_url, "zanzibarquilt") == []
     assert files_holding(installation.settings.home, "zanzibarquilt") == []
+
+
+def start_stuck_build() -> subprocess.Popen[str]:
+    """Start a build in a process of its own, and return once it is stuck in the middle."""
+    command = [sys.executable, "-m", "tests.stuck_build"]
+    process = subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "embedding\n"
+    return process
 
 
 def rows_holding(url: str | None, word: str) -> list[str]:
