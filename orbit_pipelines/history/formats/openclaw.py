@@ -1,0 +1,246 @@
+"""The session transcripts of OpenClaw: one session a file, one entry a line, an append-only tree.
+
+Every entry names the one before it, and writing on from an earlier one begins a branch; where a session stands is told
+by its last entry. Compaction only adds a summary. The files have been through a lot: lines are cut, rows that were
+written past the session's own writer have no id or no parent, and what keeps a session short may leave only its tail.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from orbit_pipelines.history.formats.branches import link, named_parent
+from orbit_pipelines.history.formats.content import as_object, as_word, content_text
+from orbit_pipelines.history.formats.openclaw_origin import (
+    CHAT,
+    Origin,
+    author_of,
+    kind_of_authors,
+    origin_of_entry,
+    sender_of,
+    without_injected,
+)
+from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.rows import Row
+from orbit_pipelines.history.stream import ParsedSession, Problems, Role
+from orbit_pipelines.history.text import storable, usable_id
+from orbit_pipelines.history.times import to_utc
+
+_ROLES: dict[object, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
+_ENTRY_TYPES = frozenset(
+    {
+        "branch_summary",
+        "compaction",
+        "custom",
+        "custom_message",
+        "label",
+        "leaf",
+        "message",
+        "model_change",
+        "session_info",
+        "thinking_level_change",
+    }
+)
+_SHARED = frozenset({"channel", "group"})
+_CUT_SHORT = frozenset({"aborted", "error", "length"})
+_MIRROR = "delivery-mirror"
+_DIRECTIVE = re.compile(r"\[\[\s*(?:reply_to_current|reply_to\s*:[^\]\n]*|audio_as_voice)\s*\]\]\s*")
+
+
+def recognises(value: object) -> bool:
+    """Say whether ``value`` is an entry of a transcript, or a row of the older kind without an entry around it."""
+    if not isinstance(value, dict):
+        return False
+    kind = as_word(value.get("type"))
+    if kind == "session":
+        return "id" in value and bool(value.keys() & {"cwd", "timestamp", "version"})
+    if kind == "message" and "role" in as_object(value.get("message")):
+        return True
+    if kind in _ROLES:
+        return isinstance(value.get("content"), str | list) and not value.keys() & {"role", "from"}
+    return kind in _ENTRY_TYPES and "id" in value and "parentId" in value
+
+
+def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
+    """Yield each transcript's active branch; one that has nothing to show is reported instead."""
+    transcript: _Transcript | None = None
+    document = -1
+    for row in rows:
+        if not isinstance(row.value, dict) or as_word(row.value.get("type")) is None:
+            problems.add("broken_message", row.where, "no entry of a session; skipped")
+            continue
+        if transcript is None or row.document != document or transcript.is_ended_by(row.value):
+            yield from _finish(transcript, problems)
+            transcript = _Transcript(row.where)
+            document = row.document
+        transcript.add(row.value, row.where, problems)
+    yield from _finish(transcript, problems)
+
+
+def _finish(transcript: "_Transcript | None", problems: Problems) -> Iterator[ParsedSession]:
+    session = transcript.session(problems) if transcript else None
+    if session is not None:
+        yield session
+
+
+@dataclass(slots=True)
+class _Transcript:
+    """What was read of one session so far: its links, its turns and nothing else, whatever its tools returned."""
+
+    where: str
+    session_id: str | None = None
+    title: str | None = None
+    started_at: object = None
+    origin: Origin | None = None
+    leaf: str | None = None
+    last_key: str = ""
+    named: list[tuple[str, str | None]] = field(default_factory=list)
+    turns: dict[str, Turn | None] = field(default_factory=dict)
+    nameless: dict[str, list[str]] = field(default_factory=dict)
+    mirrors: set[str] = field(default_factory=set)
+    senders: dict[str, str] = field(default_factory=dict)
+    has_header: bool = False
+
+    def is_ended_by(self, entry: Mapping[str, object]) -> bool:
+        """Say whether ``entry`` is the header of another session in the same file."""
+        if entry.get("type") != "session" or not (self.has_header or self.turns):
+            return False
+        return not self.has_header or usable_id(entry.get("id")) != self.session_id
+
+    def add(self, entry: dict[str, object], where: str, problems: Problems) -> None:
+        """Take one entry, in file order."""
+        kind = entry.get("type")
+        self.origin = self.origin or (origin_of_entry(entry) if kind in ("session", "custom", "session_info") else None)
+        if kind == "session":
+            self.has_header = True
+            self.session_id = usable_id(entry.get("id"))
+            self.started_at = entry.get("timestamp")
+            self.where = f"session {self.session_id}" if self.session_id else self.where
+            return
+        if kind == "session_info":
+            self.title = as_word(entry.get("name")) or self.title
+        key = usable_id(entry.get("id"))
+        if key is not None and key in self.turns:
+            problems.add("repeated_message", where, "its id stands twice in the session; taken once")
+            return
+        turn = self._turn(entry, key or f"\0{len(self.turns)}")
+        if key is None:
+            self._add_nameless(turn)
+        else:
+            self._add_named(key, turn, entry)
+
+    def _add_named(self, key: str, turn: Turn | None, entry: Mapping[str, object]) -> None:
+        is_reply = turn is not None and turn.role == "assistant"
+        parent = named_parent(entry, "parentId", ("",), is_reply=is_reply)
+        if entry.get("type") == "leaf":
+            target = usable_id(entry.get("targetId"))
+            if target in self.turns:
+                self.leaf = parent = target
+        elif entry.get("appendMode") != "side":
+            self.leaf = key
+        self.named.append((key, parent))
+        self.turns[key] = turn
+        self.last_key = key
+
+    def _add_nameless(self, turn: Turn | None) -> None:
+        """Nobody can name it as a parent: it stands behind the entry before it, whatever else follows that one."""
+        if turn is None:
+            return
+        # A usable id holds no NUL, so that this one is nobody's.
+        key = f"\0{len(self.turns)}"
+        self.nameless.setdefault(self.last_key, []).append(key)
+        self.turns[key] = turn
+
+    def _turn(self, entry: dict[str, object], key: str) -> Turn | None:
+        kind = entry.get("type")
+        message = as_object(entry.get("message")) if kind == "message" else entry
+        role = _ROLES.get(as_word(message.get("role") if kind == "message" else kind))
+        if role is None:
+            return None
+        text = content_text(message.get("content"))
+        author = None
+        if role == "user":
+            text, named = without_injected(text)
+            author = author_of(message, text)
+            sender = sender_of(message) or named
+            if sender is not None and author is None:
+                self.senders[key] = sender
+        else:
+            text = _DIRECTIVE.sub("", text)
+            if message.get("model") == _MIRROR:
+                self.mirrors.add(key)
+        return Turn(
+            role=role,
+            message_id=usable_id(entry.get("id")),
+            text=text,
+            sent_at=to_utc(entry.get("timestamp")) or to_utc(message.get("timestamp")),
+            author=author,
+            is_partial=as_word(message.get("stopReason")) in _CUT_SHORT,
+        )
+
+    def session(self, problems: Problems) -> ParsedSession | None:
+        """Return what the session shows, or None after reporting that it shows nothing."""
+        parents, missing = link(self.named)
+        if missing:
+            problems.add(
+                "parent_missing", self.where, "entries name a parent that isn't there; they follow the one before"
+            )
+        named = {key: self.turns[key] for key in parents}
+        branch = self._with_nameless(branch_in_view(parents, named, self.leaf, self.where, problems))
+        origin = self.origin or Origin()
+        self._name_authors(origin)
+        branch = self._without_repeats(branch)
+        messages, left_behind = split_branch(self.turns, branch, self.where, problems)
+        if not messages:
+            problems.add("empty_conversation", self.where, "no message of the user or the assistant on its branch")
+        if not messages and not left_behind:
+            return None
+        kind = origin.session_kind
+        if kind == CHAT:
+            kind = kind_of_authors(message.author for message in messages if message.role == "user")
+        return ParsedSession(
+            session_id=self.session_id,
+            messages=messages,
+            title=storable(self.title, f"title of {self.where}", problems) if self.title else None,
+            started_at=to_utc(self.started_at) or first_sent(messages),
+            left_behind=left_behind,
+            channel=origin.channel,
+            chat_type=origin.chat_type,
+            session_kind=kind,
+            hook_source=origin.hook_source,
+            participants=frozenset(self.senders.values()),
+        )
+
+    def _with_nameless(self, branch: list[str]) -> list[str]:
+        """Return the branch with the nameless behind the entries they stand behind."""
+        whole = list(self.nameless.get("", ()))
+        for key in branch:
+            whole += (key, *self.nameless.get(key, ()))
+        return whole
+
+    def _without_repeats(self, branch: list[str]) -> list[str]:
+        """Leave out mirrored deliveries of what the session has already as its own reply."""
+        kept: list[str] = []
+        said: set[str] = set()
+        for key in branch:
+            turn = self.turns[key]
+            if turn is not None and turn.role == "user":
+                said.clear()
+            elif turn is not None:
+                words = turn.text.strip()
+                if key in self.mirrors and words in said:
+                    self.turns[key] = None
+                said.add(words)
+            kept.append(key)
+        return kept
+
+    def _name_authors(self, origin: Origin) -> None:
+        """Name who wrote in the user's role, where the session as a whole tells that it wasn't the user alone."""
+        authors = dict(self.senders)
+        if origin.chat_type not in _SHARED and len(set(authors.values())) < 2:
+            authors = {}
+        # Where several people speak nobody says which of them the account is: each is named, none is taken for it.
+        for key, turn in self.turns.items():
+            if turn is not None and turn.role == "user" and turn.author is None:
+                author = authors.get(key) or (None if origin.session_kind == CHAT else origin.session_kind)
+                self.turns[key] = replace(turn, author=author)
