@@ -9,7 +9,9 @@
     │   └── UnknownRecord
     ├── ImportFailed                a file that can't be imported; nothing of it was stored
     │   ├── UnknownExportFormat
-    │   └── UnreadableExport
+    │   ├── UnreadableExport
+    │   │   └── NoConversation
+    │   └── UnknownAssistant
     ├── DatabaseUnavailable         no server, or none that answers
     ├── SchemaMismatch              the database's schema is older or newer than this program
     ├── InstallationMismatch        another hash key, another number of buckets
@@ -66,6 +68,14 @@ class UnknownExportFormat(ImportFailed):
 
 class UnreadableExport(ImportFailed):
     """The file is missing, empty, cut short, or not what its format demands."""
+
+
+class NoConversation(UnreadableExport):
+    """The file can be read, but no conversation is in it."""
+
+
+class UnknownAssistant(ImportFailed):
+    """The export doesn't tell which of its speakers is the assistant, and nobody did."""
 
 
 class DatabaseUnavailable(OrbitError):

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
+from orbit_pipelines.errors import NoConversation, UnknownExportFormat
 from orbit_pipelines.history.json_text import CHUNK, LARGEST_VALUE, JsonText, begins_object, decode
-from orbit_pipelines.history.reading import Document, Export
+from orbit_pipelines.history.parquet import PARQUET_MAGIC, read_parquet
+from orbit_pipelines.history.reading import Document, Export, read_into_memory
 from orbit_pipelines.history.stream import Problems
 
 BROKEN_LINES_BEFORE_ANY = 100
@@ -39,25 +40,41 @@ class _Layout(Enum):
 
 
 def read_rows(export: Export, problems: Problems) -> Iterator[Row]:
-    """Yield the items of every document of ``export``, in order; broken lines are reported and left out.
+    """Yield the items of every document of ``export``, in order, as ``read_document`` does."""
+    for number in range(len(export.documents)):
+        yield from read_document(export, number, problems)
+
+
+def read_document(export: Export, number: int, problems: Problems) -> Iterator[Row]:
+    """Yield the items of one document of ``export``; broken lines are reported and left out.
 
     Raises:
-        UnreadableExport: a document is empty, cut short, not valid JSON, or its root is neither a list nor an object.
+        UnreadableExport: the document is cut short, not valid JSON, or its root is neither a list nor an object.
             Raised where that shows: the rows before it have been yielded by then.
-        UnknownExportFormat: a document is neither JSON nor lines of it.
+        NoConversation: it is empty.
+        UnknownExportFormat: it is neither JSON, nor lines of it, nor Parquet.
     """
-    for number, document in enumerate(export.documents):
-        prefix = f"{document.name}, " if len(export.documents) > 1 else ""
-        with document.open() as stream, _as_text(stream) as text:
-            for row in _read_document(document, text, prefix, problems):
-                yield Row(row.where, row.value, number)
+    document = export.documents[number]
+    prefix = f"{document.name}, " if len(export.documents) > 1 else ""
+    with document.open() as stream:
+        buffered = io.BufferedReader(stream, CHUNK)
+        if buffered.peek(4)[:4] == PARQUET_MAGIC:
+            file = buffered if stream.seekable() else read_into_memory(document.name, buffered)
+            for place, row in enumerate(read_parquet(document.name, file), start=1):
+                yield Row(f"{prefix}row {place}", row, number)
+            return
+        with _as_text(buffered) as text:
+            for where, value in _read_text(document, text, problems, prefix):
+                yield Row(where, value, number)
 
 
-def _read_document(document: Document, text: io.TextIOWrapper, prefix: str, problems: Problems) -> Iterator[Row]:
+def _read_text(
+    document: Document, text: io.TextIOWrapper, problems: Problems, prefix: str
+) -> Iterator[tuple[str, object]]:
     head = text.read(CHUNK)
     is_whole = len(head) < CHUNK
     if is_whole and not head.strip():
-        raise UnreadableExport(f"{document.name} is empty. Export or download it again.")
+        raise NoConversation(f"{document.name} is empty. Export or download it again.")
     layout = _layout(head, is_whole=is_whole)
     if layout is _Layout.LINES:
         yield from _read_lines(document, text, head, prefix, problems)
@@ -65,16 +82,15 @@ def _read_document(document: Document, text: io.TextIOWrapper, prefix: str, prob
     whole = JsonText(document.name, text, head)
     values = whole.list_items() if layout is _Layout.LIST else _conversations_of_object(whole)
     for number, value in enumerate(values, start=1):
-        yield Row(f"{prefix}conversation {number}", value)
+        yield f"{prefix}conversation {number}", value
     whole.expect_end()
 
 
 # ---------------------------------------------------------------- bytes to text
 
 
-def _as_text(stream: io.RawIOBase) -> io.TextIOWrapper:
+def _as_text(buffered: "io.BufferedReader[io.RawIOBase]") -> io.TextIOWrapper:
     """Decode as the byte order mark says; without one as UTF-8, which JSON has to be."""
-    buffered = io.BufferedReader(stream, CHUNK)
     is_wide = buffered.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return io.TextIOWrapper(buffered, "utf-16" if is_wide else "utf-8-sig", errors=_BROKEN_BYTES)
 
@@ -149,7 +165,7 @@ def _conversations_of_object(whole: JsonText) -> Iterator[object]:
 
 def _read_lines(
     document: Document, text: io.TextIOWrapper, head: str, prefix: str, problems: Problems
-) -> Iterator[Row]:
+) -> Iterator[tuple[str, object]]:
     good = broken = 0
     for number, line in enumerate(_lines(text, head), start=1):
         if not line.strip():
@@ -157,7 +173,7 @@ def _read_lines(
         value, fault = _decode_line(line)
         if fault is None:
             good += 1
-            yield Row(f"{prefix}line {number}", value)
+            yield f"{prefix}line {number}", value
             continue
         broken += 1
         problems.add("broken_line", f"{prefix}line {number}", f"{fault}; skipped")

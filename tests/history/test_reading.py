@@ -57,7 +57,7 @@ def test_a_zip_gives_its_shards_in_the_order_of_their_numbers_and_nothing_else(p
         ("export/.conversations.json", b"x"),
         ("export/conversations.json/", b""),
     )
-    assert names(path) == ["conversations-001.json", "conversations-2.json", "conversations-010.json"]
+    assert names(path) == ["conversations-001.json", "Conversations-2.json", "conversations-010.json"]
 
 
 def test_without_shards_any_json_of_a_zip_may_hold_conversations(pack: Callable[..., Path]) -> None:
@@ -180,11 +180,48 @@ def test_a_named_pipe_is_read_like_standard_input(tmp_path: Path) -> None:
         assert export.documents[0].open().read() == b"[1]"
 
 
-def test_a_zip_on_standard_input_says_what_to_do_instead(
+def test_a_zip_may_come_through_a_pipe(pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = pack(("conversations.json", b"[1]")).read_bytes()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
+    with open_export("-") as export:
+        assert export.documents[0].open().read() == b"[1]"
+
+
+def test_a_zip_from_a_pipe_is_held_in_memory_and_limited(
     pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packed = pack(("conversations.json", b"[]")).read_bytes()
-    pipe = io.BufferedReader(io.BytesIO(packed))
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=pipe))
-    with pytest.raises(UnreadableExport, match="can't be read from a pipe"), open_export("-"):
+    packed = pack(("conversations.json", os.urandom(5000))).read_bytes()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
+    monkeypatch.setattr(reading, "LARGEST_IN_MEMORY", 4000)
+    with pytest.raises(UnreadableExport, match="standard input has more than 4,000 bytes"), open_export("-"):
         pass
+
+
+def test_a_file_on_standard_input_is_read_as_if_it_was_named(
+    pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pack(("conversations.json", b"[1]")).open("rb") as file:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=file))
+        with open_export("-") as export:
+            assert export.size == 3
+            assert export.documents[0].open().read() == b"[1]"
+
+
+def test_a_folder_that_is_an_export_as_a_whole_is_read_like_its_zip(tmp_path: Path) -> None:
+    (tmp_path / "general").mkdir()
+    (tmp_path / "users.json").write_bytes(b"[]")
+    for day in ("2025-01-02", "2025-01-01"):
+        (tmp_path / "general" / f"{day}.json").write_bytes(b"[1]")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "2025-01-03.json").write_bytes(b"[1]")
+    with open_export(tmp_path) as export:
+        assert [(document.folder, document.name) for document in export.documents] == [
+            ("general", "2025-01-01.json"),
+            ("general", "2025-01-02.json"),
+        ]
+        assert [document.name for document in export.companions] == ["users.json"]
+        assert export.size == 6
+        stream = export.documents[0].open()
+        assert stream.read() == b"[1]"
+        stream.close()
+        assert stream.closed

@@ -3,20 +3,24 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 
-from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
+from orbit_pipelines.errors import ImportFailed, NoConversation, UnknownExportFormat
 from orbit_pipelines.history.formats import (
     chatgpt,
     claude,
     dataset_rows,
     librechat,
     openai_messages,
+    openclaw,
     openwebui,
     sharegpt,
+    slack,
 )
+from orbit_pipelines.history.formats.slack_workspace import Speakers, read_workspace
 from orbit_pipelines.history.reading import Export
-from orbit_pipelines.history.rows import Row, read_rows
+from orbit_pipelines.history.rows import Row, read_document
 from orbit_pipelines.history.stream import ParsedSession, Problems, SessionStream
 
 AUTO = "auto"
@@ -44,39 +48,47 @@ FORMATS = {
     for known in (
         Format("chatgpt", "ChatGPT data export", chatgpt.recognises, chatgpt.read),
         Format("claude", "Claude data export", claude.recognises, claude.read),
+        Format("openclaw", "OpenClaw session transcript", openclaw.recognises, openclaw.read),
         Format("openwebui", "Open WebUI chat export", openwebui.recognises, openwebui.read),
         Format("librechat", "LibreChat conversation export", librechat.recognises, librechat.read),
         Format("openai-messages", "messages in the OpenAI style", openai_messages.recognises, openai_messages.read),
         Format("sharegpt", "turns in the ShareGPT style", sharegpt.recognises, sharegpt.read),
         Format("wildchat", "WildChat rows", dataset_rows.recognises_wildchat, dataset_rows.read),
         Format("lmsys", "LMSYS-Chat rows", dataset_rows.recognises_lmsys, dataset_rows.read),
+        Format("slack", "Slack threads", slack.recognises, slack.read),
     )
 }
 """By the name that ``--format`` takes, in the order in which they are tried."""
 
 
-def read_sessions(export: Export, problems: Problems, *, format_name: str = AUTO) -> SessionStream:
+def read_sessions(
+    export: Export, problems: Problems, *, format_name: str = AUTO, speakers: Speakers | None = None
+) -> SessionStream:
     """Yield every conversation of ``export`` in file order, with what was left out in ``problems``.
 
-    A conversation may come twice; the later one counts.
+    A conversation may come twice; the later one counts. Each document is recognised for itself; one among several that
+    isn't is reported and left out.
 
     Raises:
         UnknownExportFormat: the content, or ``format_name``, is none of ``FORMATS``.
-        UnreadableExport: as ``read_rows`` says, or no conversation came out at all. Both show only where they show,
-            the second at the end: what was made of the sessions before must be undone.
+        NoConversation: there is nothing in it to import.
+        UnreadableExport: as ``read_document`` says.
+        UnknownAssistant: ``speakers`` doesn't say what an export that only names its users needs to be told.
+            All but a wrong ``format_name`` show only where they show: what was made of the sessions before must be
+            undone.
     """
-    rows = read_rows(export, problems)
-    first: list[Row] = []
-    if format_name == AUTO:
-        chosen = _recognise(export, rows, first)
-    elif format_name in FORMATS:
-        chosen = FORMATS[format_name]
-    else:
+    if format_name not in (AUTO, *FORMATS):
         raise UnknownExportFormat(f"There is no format {format_name!r}. Known: {', '.join((AUTO, *FORMATS))}.")
     found = 0
-    for session in chosen.read(chain(first, rows), problems):
-        found += bool(session.messages)
-        yield session
+    for chosen, group in groupby(_rows_with_format(export, problems, format_name), key=itemgetter(0)):
+        rows = (row for _, row in group)
+        if chosen.name == "slack":
+            sessions = slack.read(rows, problems, read_workspace(export, speakers or Speakers(), problems))
+        else:
+            sessions = chosen.read(rows, problems)
+        for session in sessions:
+            found += bool(session.messages)
+            yield session
     if not found:
         raise _no_conversation(export, problems)
 
@@ -86,28 +98,51 @@ def recognise(values: Iterable[object]) -> Format | None:
     return next((known for value in values for known in FORMATS.values() if known.recognises(value)), None)
 
 
-def _recognise(export: Export, rows: Iterator[Row], first: list[Row]) -> Format:
-    """Recognise ``export``, moving the rows it took for that into ``first``."""
+def _rows_with_format(export: Export, problems: Problems, format_name: str) -> Iterator[tuple[Format, Row]]:
+    unknown: list[ImportFailed] = []
+    for number, document in enumerate(export.documents):
+        rows = read_document(export, number, problems)
+        first: list[Row] = []
+        try:
+            chosen = FORMATS.get(format_name) or _recognise(document.name, rows, first)
+            first += islice(rows, 0 if first else 1)
+        except (UnknownExportFormat, NoConversation) as error:
+            unknown.append(error)
+            if len(export.documents) > 1:
+                problems.add("unknown_document", document.name, f"skipped: {_without_advice(error)}")
+            continue
+        for row in chain(first, rows):
+            yield chosen, row
+    if len(unknown) == len(export.documents):
+        raise unknown[0]
+
+
+def _recognise(name: str, rows: Iterator[Row], first: list[Row]) -> Format:
+    """Recognise a document, moving the rows it took for that into ``first``."""
     for row in islice(rows, ROWS_LOOKED_AT):
         first.append(row)
         chosen = recognise([row.value])
         if chosen is not None:
             return chosen
     if not first:
-        raise UnreadableExport(f"{export.name} holds an empty list and no conversation.")
+        raise NoConversation(f"{name} holds an empty list and no conversation.")
     seen = next((row.value for row in first if isinstance(row.value, dict)), None)
     if seen is None:
-        raise UnreadableExport(f"{export.name} holds {_describe(first[0].value)}. Is it the right file?")
+        raise NoConversation(f"{name} holds {_describe(first[0].value)}. Is it the right file?")
     known = "; ".join(f"{name} ({one.title})" for name, one in FORMATS.items())
     raise UnknownExportFormat(
-        f"{export.name} is none of the formats known here: it holds {_describe(seen)}. "
+        f"{name} is none of the formats known here: it holds {_describe(seen)}. "
         f"Known: {known}. If it is one of them all the same, name it with --format."
     )
 
 
-def _no_conversation(export: Export, problems: Problems) -> UnreadableExport:
+def _without_advice(error: ImportFailed) -> str:
+    return str(error).partition(". ")[0]
+
+
+def _no_conversation(export: Export, problems: Problems) -> NoConversation:
     seen = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in problems.counts.items())
-    return UnreadableExport(f"{export.name} holds no conversation with a message in it ({seen or 'nothing at all'}).")
+    return NoConversation(f"{export.name} holds no conversation with a message in it ({seen or 'nothing at all'}).")
 
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")

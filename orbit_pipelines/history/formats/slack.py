@@ -1,0 +1,232 @@
+"""Slack's export: a folder a channel, a file a day, a list of messages a file; a conversation is a thread.
+
+A thread goes on in the files of later days, so a channel is put together before its threads are told apart. A message
+outside any thread begins one of its own. In a direct chat, where nobody needs threads, what the assistant says outside
+any belongs to what it was asked before.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import groupby
+
+from orbit_pipelines.errors import UnknownAssistant
+from orbit_pipelines.history.formats.content import as_list, as_object, as_word
+from orbit_pipelines.history.formats.slack_workspace import Channel, Workspace
+from orbit_pipelines.history.rows import Row
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
+from orbit_pipelines.history.text import storable, usable_id
+from orbit_pipelines.history.times import to_utc
+
+_TS = re.compile(r"[0-9]{9,11}(?:\.[0-9]{1,9})?", re.ASCII)
+_SPOKEN = frozenset({None, "bot_message", "file_share", "me_message", "thread_broadcast"})
+"""The subtypes of messages that somebody wrote; the others tell of joining, renaming, pinning and the like."""
+
+_BOTS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Post:
+    """One message of a channel."""
+
+    ts: str
+    thread_ts: str | None
+    role: Role
+    author: str
+    text: str
+    names_assistant: bool
+
+    @property
+    def order(self) -> Decimal:
+        """Its place in the channel."""
+        return Decimal(self.ts)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One export on its way: what is known of it, and which bots were met."""
+
+    workspace: Workspace
+    problems: Problems
+    owner: str | None
+    assistant_ids: set[str]
+    bots: Counter[str] = field(default_factory=Counter)
+    has_assistant: bool = False
+
+
+def recognises(value: object) -> bool:
+    """Say whether ``value`` is a message as Slack exports it."""
+    if not isinstance(value, dict) or _ts(value.get("ts")) is None:
+        return False
+    return value.get("type") == "message" or any(key in value for key in ("user", "bot_id", "thread_ts"))
+
+
+def read(rows: Iterable[Row], problems: Problems, workspace: Workspace | None = None) -> Iterator[ParsedSession]:
+    """Yield a session for each thread in which the assistant speaks or is called.
+
+    Raises:
+        UnknownAssistant: nobody said which bot it is, or that bot says nothing at all.
+    """
+    workspace = workspace or Workspace()
+    reading = _Reading(workspace, problems, workspace.owner_id(), workspace.assistant_ids())
+    if workspace.users and reading.owner not in (None, *workspace.users):
+        problems.add("unknown_owner", workspace.name, f"no user of it is {reading.owner!r}; everybody is somebody else")
+    for channel, of_channel in groupby(rows, key=lambda row: workspace.channel_of(row.document)):
+        posts = {post.ts: post for post in _posts(of_channel, channel, reading)}
+        yield from _sessions(sorted(posts.values(), key=lambda post: post.order), channel, reading)
+    if not reading.has_assistant:
+        raise UnknownAssistant(_ask_for_bot(reading))
+
+
+def _ask_for_bot(reading: _Reading) -> str:
+    bot = reading.workspace.speakers.bot
+    seen = ", ".join(f"{bot} ({count:,} messages)" for bot, count in reading.bots.most_common(_BOTS_SHOWN))
+    what = "it isn't said which of its bots is the assistant" if bot is None else f"the bot {bot!r} says nothing in it"
+    return (
+        f"{reading.workspace.name} holds Slack messages, but {what}. "
+        f"Bots that speak in it: {seen or 'none'}. Name the assistant's with --bot ID or ORBIT_SLACK_BOT."
+    )
+
+
+# ---------------------------------------------------------------- messages
+
+
+def _posts(rows: Iterable[Row], channel: Channel | None, reading: _Reading) -> Iterator[_Post]:
+    for row in rows:
+        entry = as_object(row.value)
+        ts = _ts(entry.get("ts"))
+        if ts is None:
+            reading.problems.add("broken_message", row.where, "no message with a time; skipped")
+            continue
+        where = f"message {ts} of {channel.name}" if channel else f"message {ts}"
+        speaker = _speaker(entry, reading)
+        if speaker is None:
+            continue
+        role, author = speaker
+        said = _text(entry)
+        text = storable(_readable(said, reading.workspace), where, reading.problems)
+        # A user's message without words may be a picture, and the reply that follows is to it.
+        if role == "assistant" and not text.strip():
+            continue
+        yield _Post(
+            ts=ts,
+            thread_ts=_ts(entry.get("thread_ts")),
+            role=role,
+            author=author,
+            text=text,
+            names_assistant=any(f"<@{each}" in said for each in reading.assistant_ids),
+        )
+
+
+def _speaker(entry: Mapping[str, object], reading: _Reading) -> tuple[Role, str] | None:
+    """Return who wrote a message and in which role; None for what nobody wrote, and for other bots."""
+    if entry.get("subtype") not in _SPOKEN or entry.get("hidden") is True:
+        return None
+    user_id = usable_id(entry.get("user"))
+    bot_id = usable_id(entry.get("bot_id"))
+    if {user_id, bot_id} & reading.assistant_ids:
+        reading.assistant_ids.update(each for each in (user_id, bot_id) if each)
+        reading.has_assistant = True
+        return "assistant", user_id or bot_id or ""
+    if bot_id is not None or entry.get("subtype") == "bot_message" or reading.workspace.is_bot(user_id):
+        reading.bots[bot_id or user_id or "a bot without an id"] += 1
+        return None
+    return None if user_id is None else ("user", user_id)
+
+
+def _ts(value: object) -> str | None:
+    return value if isinstance(value, str) and _TS.fullmatch(value) else None
+
+
+# ---------------------------------------------------------------- threads
+
+
+def _sessions(posts: Sequence[_Post], channel: Channel | None, reading: _Reading) -> Iterator[ParsedSession]:
+    threads: dict[str, list[_Post]] = {}
+    asked: str | None = None
+    for post in posts:
+        thread = post.thread_ts or post.ts
+        if thread == post.ts and channel is not None and channel.chat_type == "direct":
+            if post.role == "user":
+                asked = post.ts
+            elif asked is not None:
+                thread = asked
+        threads.setdefault(thread, []).append(post)
+    is_with_assistant = channel is not None and _is_chat_with_assistant(posts, channel, reading)
+    for thread, members in threads.items():
+        if is_with_assistant or any(post.role == "assistant" or post.names_assistant for post in members):
+            yield _session(thread, members, channel, reading)
+
+
+def _is_chat_with_assistant(posts: Iterable[_Post], channel: Channel, reading: _Reading) -> bool:
+    if channel.chat_type != "direct":
+        return False
+    return bool(channel.members & reading.assistant_ids) or any(post.role == "assistant" for post in posts)
+
+
+def _session(thread: str, posts: Sequence[_Post], channel: Channel | None, reading: _Reading) -> ParsedSession:
+    messages = tuple(
+        ParsedMessage(
+            message_id=post.ts,
+            parent_id=posts[number - 1].ts if number else None,
+            role=post.role,
+            content=post.text,
+            sent_at=to_utc(post.ts),
+            author=post.author if post.role == "user" and post.author != reading.owner else None,
+        )
+        for number, post in enumerate(posts)
+    )
+    where = f"name of channel {channel.channel_id}" if channel else ""
+    return ParsedSession(
+        session_id=f"{channel.channel_id}:{thread}" if channel else thread,
+        messages=messages,
+        title=storable(f"#{channel.name}", where, reading.problems) if channel and channel.chat_type else None,
+        started_at=messages[0].sent_at,
+        channel=channel.name if channel else None,
+        chat_type=channel.chat_type if channel else None,
+        participants=frozenset(post.author for post in posts if post.role == "user"),
+    )
+
+
+# ---------------------------------------------------------------- text
+
+
+def _text(entry: Mapping[str, object]) -> str:
+    """Return what a message says: its text; of a bot that only sent blocks or attachments, theirs."""
+    text = as_word(entry.get("text")) or ""
+    if text.strip():
+        return text
+    sections = (as_object(as_object(block).get("text")).get("text") for block in as_list(entry.get("blocks")))
+    attached = (
+        as_object(each).get("text") or as_object(each).get("fallback") for each in as_list(entry.get("attachments"))
+    )
+    return "\n".join(said for said in (*sections, *attached) if isinstance(said, str) and said)
+
+
+_MARKUP = re.compile(r"<([^<>\n]+)>")
+_ESCAPES = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
+_ESCAPED = re.compile("|".join(_ESCAPES))
+
+
+def _readable(text: str, workspace: Workspace) -> str:
+    """Return a text with its links, mentions and escapes as a reader of the chat sees them."""
+    shown = _MARKUP.sub(_show_markup(workspace), text)
+    return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], shown)
+
+
+def _show_markup(workspace: Workspace) -> Callable[[re.Match[str]], str]:
+    def show(match: re.Match[str]) -> str:
+        target, _, label = match[1].partition("|")
+        match target[0]:
+            case "@":
+                return f"@{label or workspace.name_of(target[1:])}"
+            case "#":
+                return f"#{label or target[1:]}"
+            case "!":
+                return label or f"@{target[1:].partition('^')[0]}"
+        address = target.removeprefix("mailto:")
+        return f"{label} ({address})" if label and label != address else address
+
+    return show
