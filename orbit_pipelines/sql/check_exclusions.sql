@@ -32,7 +32,8 @@ with flagged as (
       join covering_build as cover using (user_id)
      where flagged.is_active
      group by 1, 2, 3, 4
-), reply as (
+-- Worked out by itself: joined to the chunks in one, each would read its session's messages again.
+), reply as materialized (
     select message.user_id, message.agent_id, message.session_id, message.message_id,
            member.is_covered and pg_visible_in_snapshot(message.content_xid, cover.snapshot) as is_covered
       from member
@@ -41,7 +42,8 @@ with flagged as (
          = (member.user_id, member.agent_id, member.session_id, member.pair_index)
       join covering_build as cover on cover.user_id = message.user_id
 ), chat as (
-    select * from checked_chunk where source_key = 'orbitpilot.chat_history'
+    select user_id, agent_id, source_key, source_id, session_id, message_id, reply_message_ids, spans
+      from checked_chunk where source_key = 'orbitpilot.chat_history'
 ), found as (
     select 'pair' as kind, flagged.is_flag_covered as is_covered,
            chat.user_id, chat.agent_id, chat.source_key, chat.source_id

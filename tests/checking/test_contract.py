@@ -92,6 +92,27 @@ def test_a_history_meets_its_contract_and_deleted_messages_leave_no_gap(world: W
         ),
         (
             [
+                "alter table orbitpilot.message drop constraint message_pkey, alter message_id drop not null",
+                "update orbitpilot.message set message_id = null where session_id = 's' and role = 'assistant'",
+            ],
+            "message keys are not null",
+        ),
+        (
+            [
+                "alter table orbitpilot.record drop constraint record_pkey, alter source_id drop not null",
+                "update orbitpilot.record set source_id = null",
+            ],
+            "record keys are not null",
+        ),
+        (
+            [
+                "alter table orbitpilot.record drop constraint record_pkey",
+                "insert into orbitpilot.record select * from orbitpilot.record",
+            ],
+            "record keys are unique",
+        ),
+        (
+            [
                 "alter table orbitpilot.record drop constraint record_source_key_fkey",
                 "update orbitpilot.record set source_key = 'no.source'",
             ],
