@@ -1,5 +1,6 @@
 """Starting a job in this process, on the installation's Dagster instance: the UI shows it like any other run."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ LOCATION = "orbit_pipelines.definitions"
 _TAGS = {".dagster/repository": f"__repository__@{LOCATION}"}
 # The terminal belongs to whoever called; the UI shows every event.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+# Warns of every blocking check that an unchanged build skips, though all behind it is skipped as well.
+_PLAN_LOGGER = logging.getLogger("dagster._core.execution.plan.active")
 # Run config replaces a job's own, so that it must say what the job's would have.
 _REQUESTS = {jobs.QUICK_UPDATE: BuildRequest(), jobs.FULL_REBUILD: BuildRequest(Mode.FULL)}
 
@@ -93,7 +96,7 @@ def launch(
         on_progress: told how far each step is; steps in other processes are silent.
     """
     config = _QUIET if job_name == jobs.AUDIT else {**_QUIET, **build_config(request or _REQUESTS[job_name])}
-    with _environment_of(settings), listening(on_progress), dg.DagsterInstance.get() as instance:
+    with _environment_of(settings), listening(on_progress), _quiet(), dg.DagsterInstance.get() as instance:
         result = dg.execute_job(_RECONSTRUCTABLE[job_name], instance, run_config=config, tags=_TAGS)
         failure = None if result.success else failure_message(instance, result.run_id)
         with connect(database_url(settings), autocommit=True) as connection:
@@ -169,3 +172,13 @@ def _environment_of(settings: Settings) -> Iterator[None]:
             else:
                 os.environ[name] = value
         load_settings.cache_clear()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    level = _PLAN_LOGGER.level
+    _PLAN_LOGGER.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        _PLAN_LOGGER.setLevel(level)

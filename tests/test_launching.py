@@ -111,6 +111,7 @@ def test_a_launch_keeps_the_terminal_clean(
     installation: World, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     launch(installation.settings, QUICK_UPDATE)
+    assert launch(installation.settings, QUICK_UPDATE).is_unchanged
     monkeypatch.setattr("resources.embedder.create_embedder", lambda _settings: FailingEmbedder())
     installation.say(ANN, "s1", "And with silver?")
     launch(installation.settings, QUICK_UPDATE)
