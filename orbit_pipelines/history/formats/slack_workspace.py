@@ -4,6 +4,7 @@ Slack knows users and bots, not a user and an assistant. Which bot is the assist
 may be said, or follows where only one person is in the workspace.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,9 @@ CHAT_TYPES = {"channels.json": "channel", "groups.json": "group", "mpims.json": 
 """The files that list an export's channels, and what chats in them are called here."""
 
 _SLACKBOT = "USLACKBOT"
+
+_DIRECT_FOLDER = re.compile(r"D[A-Z0-9]+")
+"""Direct chats have no name, so that their folders bear their ids; names have no capitals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,14 @@ class Workspace:
         folder = self.folders[document] if document < len(self.folders) else None
         if folder is None:
             return None
-        return self.channels.get(folder.casefold()) or Channel(folder, folder)
+        chat_type = "direct" if _DIRECT_FOLDER.fullmatch(folder) else None
+        return self.channels.get(folder.casefold()) or Channel(folder, folder, chat_type)
 
     def assistant_ids(self) -> set[str]:
         """Return the ids under which the assistant speaks: a bot has one as a bot and one as a user."""
         bot = self.speakers.bot
+        if bot is None:
+            return set()
         known = [user for user in self.users.values() if bot in (user.user_id, user.bot_id)]
         ids = {bot, *(each for user in known for each in (user.user_id, user.bot_id))}
         return {each for each in ids if each is not None}
