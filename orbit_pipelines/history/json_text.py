@@ -17,6 +17,9 @@ from orbit_pipelines.errors import UnreadableExport
 CHUNK = 2**20
 """Characters read at a time."""
 
+DEEPEST = 50_000
+"""How many levels a value may be nested: a tree of messages is nested twice as deeply as it is long."""
+
 LARGEST_VALUE = 64 * 2**20
 """The most characters of JSON that one conversation may take: the one thing that is held in memory whole."""
 
@@ -39,9 +42,14 @@ def decode(text: str) -> object:
 
     Raises:
         ValueError: it is none, or more than one.
-        RecursionError: it is nested too deeply.
+        RecursionError: it is nested more than ``DEEPEST`` levels.
     """
-    value: object = _DECODER.decode(text)
+    try:
+        value: object = _DECODER.decode(text)
+    except RecursionError:
+        value, end = _decode_deep(text, _after_space(text, 0))
+        if _after_space(text, end) != len(text):
+            raise json.JSONDecodeError("Extra data", text, end) from None
     return value
 
 
@@ -63,7 +71,10 @@ def _scan(text: str, at: int) -> tuple[object, int, _Fault | None]:
     What is wrong is returned and not raised: the decoder's error holds the text, and nothing may hang on ours.
     """
     try:
-        value, end = _DECODER.raw_decode(text, at)
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except RecursionError:
+            value, end = _decode_deep(text, at)
     except json.JSONDecodeError as error:
         return None, at, _Fault.CUT_SHORT if _lacks_its_end(error) else _Fault.INVALID
     except RecursionError:
@@ -80,6 +91,67 @@ def _lacks_its_end(error: json.JSONDecodeError) -> bool:
         or _CUT_TOKEN.fullmatch(error.doc, error.pos) is not None
         or not error.doc[error.pos :].strip()
     )
+
+
+def _decode_deep(text: str, at: int) -> tuple[object, int]:
+    """Decode as ``raw_decode`` does, with a stack of its own where that one would overflow the interpreter's."""
+    root: list[object] = []
+    open_values: list[list[object] | dict[str, object]] = [root]
+    key = ""
+    while True:
+        # A value begins at ``at``; one that isn't empty stays open and asks for its first item.
+        if text[at : at + 1] in ("[", "{"):
+            if len(open_values) > DEEPEST:
+                raise RecursionError
+            opened: list[object] | dict[str, object] = [] if text[at] == "[" else {}
+            _put(open_values[-1], key, opened)
+            open_values.append(opened)
+            at = _after_space(text, at + 1)
+            if text[at : at + 1] != _CLOSING[type(opened)]:
+                key, at = _key(text, at) if isinstance(opened, dict) else ("", at)
+                continue
+        else:
+            scalar, at = _DECODER.raw_decode(text, at)
+            _put(open_values[-1], key, scalar)
+            if len(open_values) == 1:
+                return root[0], at
+            at = _after_space(text, at)
+        while text[at : at + 1] == _CLOSING[type(open_values[-1])]:
+            open_values.pop()
+            at += 1
+            if len(open_values) == 1:
+                return root[0], at
+            at = _after_space(text, at)
+        if text[at : at + 1] != ",":
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+        at = _after_space(text, at + 1)
+        key, at = _key(text, at) if isinstance(open_values[-1], dict) else ("", at)
+
+
+_CLOSING = {list: "]", dict: "}"}
+
+
+def _put(holder: list[object] | dict[str, object], key: str, value: object) -> None:
+    if isinstance(holder, list):
+        holder.append(value)
+    else:
+        holder[key] = value
+
+
+def _key(text: str, at: int) -> tuple[str, int]:
+    """Return the key that begins at ``at`` and the place of its value."""
+    if text[at : at + 1] != '"':
+        raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
+    key, at = _DECODER.raw_decode(text, at)
+    at = _after_space(text, at)
+    if text[at : at + 1] != ":":
+        raise json.JSONDecodeError("Expecting ':' delimiter", text, at)
+    return key, _after_space(text, at + 1)
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 class JsonText:

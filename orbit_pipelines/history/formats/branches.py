@@ -54,8 +54,8 @@ def newest_leaf(
     return max(ranked)[-1] if ranked else None
 
 
-def link(entries: Iterable[tuple[str, str | None]]) -> tuple[dict[str, str | None], int]:
-    """Return the tree of entries that stand in the order they were written, and how many parents aren't there.
+def link(entries: Iterable[tuple[str, str | None]]) -> tuple[dict[str, str | None], frozenset[str]]:
+    """Return the tree of entries that stand in the order they were written, and the keys whose parent isn't there.
 
     An entry that says nothing of a parent follows the one before it; so does one whose parent isn't in the file (a
     lost line, a head that was cut off), and others that name the same parent become its siblings. Where nobody names
@@ -72,17 +72,18 @@ def link(entries: Iterable[tuple[str, str | None]]) -> tuple[dict[str, str | Non
     parents: dict[str, str | None] = {}
     stand_ins: dict[str, str | None] = {}
     before: str | None = None
-    missing = 0
+    missing: set[str] = set()
     for key, parent in named.items():
         if parent == UNSAID or not is_tree:
             parents[key] = before
         elif parent is None or parent in named:
             parents[key] = parent
         else:
-            missing += before is not None
             parents[key] = stand_ins.setdefault(parent, before)
+            if before is not None:
+                missing.add(key)
         before = key
-    return parents, missing
+    return parents, frozenset(missing)
 
 
 def named_parent(entry: Mapping[str, object], field: str, roots: Collection[str], *, is_reply: bool) -> str | None:

@@ -9,7 +9,7 @@ the attachments.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from orbit_pipelines.history.formats.branches import link, named_parent
+from orbit_pipelines.history.formats.branches import named_parent
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word, content_text
 from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
 from orbit_pipelines.history.rows import Row
@@ -21,7 +21,7 @@ _ROLES: dict[object, Role] = {"human": "user", "user": "user", "assistant": "ass
 _ROOTS = frozenset({"", "00000000-0000-4000-8000-000000000000", "00000000-0000-0000-0000-000000000000"})
 _TOOL_BLOCKS = frozenset({"tool_use", "tool_result"})
 _CUT_SHORT = frozenset({"error", "max_tokens", "message_limit", "user_canceled", "user_cancelled"})
-_STAND_IN = re.compile(r"(?:```\s*)?This block is not supported on your current device yet\.(?:\s*```)?")
+_STAND_IN = re.compile(r"(?:```\s*)?This block is not supported on your current device yet\.(?:\s*```)?\n?")
 
 
 def recognises(value: object) -> bool:
@@ -59,14 +59,11 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         is_reply = turn is not None and turn.role == "assistant"
         named.append((key, named_parent(message, "parent_message_uuid", _ROOTS, is_reply=is_reply)))
         turns[key] = turn
-    parents, missing = link(named)
-    if missing:
-        problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
     leaf = usable_id(current) if (current := conversation.get("current_leaf_message_uuid")) else None
     if leaf is not None and leaf not in turns:
         problems.add("current_node_missing", where, "current_leaf_message_uuid not found; the newest leaf was taken")
         leaf = None
-    branch = branch_in_view(parents, turns, leaf, where, problems)
+    branch = branch_in_view(named, turns, leaf, where, problems)
     messages, left_behind = split_branch(turns, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")

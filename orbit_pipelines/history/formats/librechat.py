@@ -6,7 +6,7 @@ decides. Replies come as plain text, or as blocks of text, reasoning and calls t
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from orbit_pipelines.history.formats.branches import UNSAID, link, named_parent
+from orbit_pipelines.history.formats.branches import UNSAID, named_parent
 from orbit_pipelines.history.formats.content import as_list, as_word, content_text, without_reasoning
 from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
 from orbit_pipelines.history.rows import Row
@@ -60,10 +60,7 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
             parent = named_parent(message, "parentMessageId", _ROOTS, is_reply=is_reply)
         named.append((key, parent))
         turns[key] = turn
-    parents, missing = link(named)
-    if missing:
-        problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
-    messages, left_behind = split_branch(turns, branch_in_view(parents, turns, None, where, problems), where, problems)
+    messages, left_behind = split_branch(turns, branch_in_view(named, turns, None, where, problems), where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:

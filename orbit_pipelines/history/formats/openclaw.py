@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from orbit_pipelines.history.formats.branches import link, named_parent
-from orbit_pipelines.history.formats.content import as_object, as_word, content_text
+from orbit_pipelines.history.formats.branches import named_parent
+from orbit_pipelines.history.formats.content import as_list, as_object, as_word, content_text
 from orbit_pipelines.history.formats.openclaw_origin import (
     CHAT,
     Origin,
@@ -176,17 +176,13 @@ class _Transcript:
             sent_at=to_utc(entry.get("timestamp")) or to_utc(message.get("timestamp")),
             author=author,
             is_partial=as_word(message.get("stopReason")) in _CUT_SHORT,
+            is_open=_calls_tool(message),
         )
 
     def session(self, problems: Problems) -> ParsedSession | None:
         """Return what the session shows, or None after reporting that it shows nothing."""
-        parents, missing = link(self.named)
-        if missing:
-            problems.add(
-                "parent_missing", self.where, "entries name a parent that isn't there; they follow the one before"
-            )
-        named = {key: self.turns[key] for key in parents}
-        branch = self._with_nameless(branch_in_view(parents, named, self.leaf, self.where, problems))
+        branch = branch_in_view(self.named, self.turns, self.leaf, self.where, problems)
+        branch = self._with_nameless(branch)
         origin = self.origin or Origin()
         self._name_authors(origin)
         branch = self._without_repeats(branch)
@@ -244,3 +240,9 @@ class _Transcript:
             if turn is not None and turn.role == "user" and turn.author is None:
                 author = authors.get(key) or (None if origin.session_kind == CHAT else origin.session_kind)
                 self.turns[key] = replace(turn, author=author)
+
+
+def _calls_tool(message: Mapping[str, object]) -> bool:
+    if message.get("stopReason") == "toolUse":
+        return True
+    return any(as_object(block).get("type") == "toolCall" for block in as_list(message.get("content")))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.branches import link, named_parent
+from orbit_pipelines.history.formats.branches import named_parent
 from orbit_pipelines.history.formats.content import (
     as_list,
     as_object,
@@ -57,15 +57,12 @@ def _read_chat(record: Mapping[str, object], where: str, problems: Problems) -> 
         where = f"conversation {session_id}"
     nodes = _nodes(chat, where, problems)
     turns = {key: _turn(key, node) for key, node in nodes.items()}
-    parents, missing = link(_named_parents(nodes))
-    if missing:
-        problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
     leaf = usable_id(as_object(chat.get("history")).get("currentId"))
     if leaf not in nodes or as_word(nodes[leaf].get("role")) is None:
         leaf = None
-        if nodes:
+        if nodes and "history" in chat:
             problems.add("current_node_missing", where, "currentId is no usable message; the newest leaf was taken")
-    branch = branch_in_view(parents, turns, leaf, where, problems)
+    branch = branch_in_view(_named_parents(nodes), turns, leaf, where, problems)
     messages, left_behind = split_branch(turns, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")

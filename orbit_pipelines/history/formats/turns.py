@@ -1,10 +1,10 @@
 """Turns of a branch as messages: what every format does alike once it knows who said what."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from orbit_pipelines.history.formats.branches import Parents, climb, newest_leaf
+from orbit_pipelines.history.formats.branches import climb, link, newest_leaf
 from orbit_pipelines.history.stream import ParsedMessage, Problems, Role
 from orbit_pipelines.history.text import storable
 
@@ -13,7 +13,8 @@ from orbit_pipelines.history.text import storable
 class Turn:
     """One message as a format read it: ``text`` as it stands in the file, the rest as in ``ParsedMessage``.
 
-    ``is_void`` marks one with nothing in it, no image and no file either.
+    ``is_void`` marks a question with nothing in it, no image and no file either; ``is_open`` a reply that called a tool
+    and goes on in the next.
     """
 
     role: Role
@@ -23,6 +24,7 @@ class Turn:
     author: str | None = None
     is_partial: bool = False
     is_void: bool = False
+    is_open: bool = False
 
 
 def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tuple[ParsedMessage, ...]:
@@ -59,22 +61,59 @@ def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tu
 
 
 def branch_in_view(
-    parents: Parents, turns: Mapping[str, Turn | None], leaf: str | None, where: str, problems: Problems
+    named: Iterable[tuple[str, str | None]],
+    turns: dict[str, Turn | None],
+    leaf: str | None,
+    where: str,
+    problems: Problems,
 ) -> list[str]:
     """Return the keys from the root to ``leaf``; without one, to the newest leaf that shows anything.
 
-    ``turns`` has every key of the tree, with None for a node that is no turn. A reply without words, such as one that
-    failed, doesn't draw the view away from an earlier one that has them.
+    A reply without words, such as one that failed, doesn't draw the view away from an earlier one that has them. A
+    reply to a question that was lost with its line becomes no turn in ``turns``, so that it can't pass for a reply to
+    another.
+
+    Args:
+        named: the entries and their parents' names, as for ``link``.
+        turns: every entry's turn, None for one that is no turn.
+        leaf: what the file points at; None where it points at nothing that is there.
+        where: for reports.
+        problems: told of what is wrong with the tree.
     """
+    parents, missing = link(named)
+    if missing:
+        problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
     if leaf is None:
-        shown = [key for key, turn in turns.items() if turn and (turn.role == "user" or turn.text.strip())]
-        leaf = newest_leaf(parents, lambda key: turn.sent_at if (turn := turns[key]) else None, shown)
+        shown = [key for key in parents if (turn := turns[key]) and (turn.role == "user" or turn.text.strip())]
+        leaf = newest_leaf(parents, {key: turn.sent_at for key, turn in turns.items() if turn}.get, shown)
     if leaf is None:
         return []
     branch, is_cut = climb(parents, leaf)
     if is_cut:
         problems.add("cycle", where, "the parent links form a cycle; cut where they close")
+    for key in _orphans(branch, turns, missing):
+        problems.add("lost_question", where, "a reply whose question isn't there; left out")
+        turns[key] = None
     return branch
+
+
+def _orphans(branch: Iterable[str], turns: Mapping[str, Turn | None], missing: Collection[str]) -> list[str]:
+    """Return the replies behind a gap in the branch that follow a reply which was complete."""
+    orphans: list[str] = []
+    before: Turn | None = None
+    is_gap = is_orphan = False
+    for key in branch:
+        turn = turns[key]
+        is_gap = is_gap or key in missing
+        if turn is None:
+            continue
+        is_answered = before is not None and before.role == "assistant" and not before.is_open
+        is_orphan = turn.role == "assistant" and (is_orphan or (is_gap and is_answered))
+        if is_orphan:
+            orphans.append(key)
+        is_gap = False
+        before = turn
+    return orphans
 
 
 def split_branch(
