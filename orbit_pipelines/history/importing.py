@@ -37,12 +37,14 @@ class ImportResult:
     """What an import did.
 
     ``messages_changed`` counts what the file says otherwise, not messages that only moved along; a session is
-    changed when anything in it was. ``flagged`` counts user messages that this import set to not remembered, new
+    changed when anything in it was: grown by new messages, edited by anything else, or both. ``flagged`` counts user messages that this import set to not remembered, new
     ones and known ones. A session in several pieces counts once, its messages as often as the file holds them.
     """
 
     sessions_new: int = 0
     sessions_changed: int = 0
+    sessions_grown: int = 0
+    sessions_edited: int = 0
     sessions_unchanged: int = 0
     messages_new: int = 0
     messages_changed: int = 0
@@ -165,7 +167,7 @@ class _Import:
             self._conn.execute("analyze mirrored_message")
             [deleted] = self._counts("delete_unmirrored_messages")
             self._deleted += deleted
-        new, changed, unchanged = self._counts("count_imported_sessions")
+        new, changed, grown, edited, unchanged = self._counts("count_imported_sessions")
         self._conn.execute(
             "drop table incoming_session, incoming_message, incoming_left_behind, stored_message, former_pair,"
             " merged_branch, imported_session, mirrored_message"
@@ -173,6 +175,8 @@ class _Import:
         return ImportResult(
             sessions_new=new,
             sessions_changed=changed,
+            sessions_grown=grown,
+            sessions_edited=edited,
             sessions_unchanged=unchanged,
             messages_new=self._new,
             messages_changed=self._changed,

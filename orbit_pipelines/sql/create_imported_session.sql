@@ -2,5 +2,6 @@
 create temp table imported_session (
     session_id text collate "C" primary key,
     is_new boolean not null,
-    is_changed boolean not null
+    is_edited boolean not null,
+    is_grown boolean not null
 ) on commit drop

@@ -15,5 +15,6 @@ create temp table incoming_session (
     is_new boolean not null default false,
     is_marked boolean not null default false,
     is_newly_marked boolean not null default false,
-    is_changed boolean not null default false
+    is_edited boolean not null default false,
+    is_grown boolean not null default false
 ) on commit drop

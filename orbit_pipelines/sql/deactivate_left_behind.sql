@@ -1,7 +1,7 @@
 -- Off the branch in the newer tree: the message keeps text, number and flag for its return.
 with touched as (
     update incoming_session as incoming
-       set is_changed = true
+       set is_edited = true
      where incoming.session_no in (select session_no from stored_message where is_left_behind and is_active)
 )
 update orbitpilot.message as message

@@ -1,7 +1,7 @@
 -- A message under whose id the file has another one goes, as any deleted message does, before that is stored.
 with touched as (
     update incoming_session as incoming
-       set is_changed = true
+       set is_edited = true
      where incoming.session_no in (select session_no from stored_message where is_another)
 ), forgotten as (
     delete from stored_message where is_another

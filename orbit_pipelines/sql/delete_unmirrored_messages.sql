@@ -8,7 +8,7 @@ with deleted as (
     returning message.session_id
 ), touched as (
     update imported_session as session
-       set is_changed = true
+       set is_edited = true
      where session.session_id in (select session_id from deleted)
 )
 select count(*) from deleted

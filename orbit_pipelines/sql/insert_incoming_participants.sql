@@ -10,5 +10,5 @@ with joined as (
     returning session_id
 )
 update incoming_session as incoming
-   set is_changed = true
+   set is_edited = true
  where incoming.session_id in (select session_id from joined)

@@ -1,7 +1,7 @@
 -- What isn't stored yet, with the numbers the merge gave it.
 with touched as (
     update incoming_session as incoming
-       set is_changed = true,
+       set is_grown = true,
            next_pair_index = coalesce(fresh.last + 1, incoming.next_pair_index)
       from (select session_no, max(pair_index) filter (where is_numbered_anew) as last
               from merged_branch

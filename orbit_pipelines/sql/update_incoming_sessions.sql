@@ -22,6 +22,6 @@ with updated as (
     returning session.session_id
 )
 update incoming_session as incoming
-   set is_changed = true
+   set is_edited = true
   from updated
  where updated.session_id = incoming.session_id

@@ -1,7 +1,7 @@
 -- Known messages take what the file says otherwise, their place on the branch, and the run a new reply left them in.
 with touched as (
     update incoming_session as incoming
-       set is_changed = true
+       set is_edited = true
      where incoming.session_no in (select session_no from merged_branch where is_edited or is_returning or is_moved)
 )
 update orbitpilot.message as message

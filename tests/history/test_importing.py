@@ -123,7 +123,7 @@ def test_what_the_file_says_otherwise_is_updated(
     result = import_all(
         conversation("u1 a1 u2 a2", title="New", started_at=NOON, texts={"u2": "edited", "a2": "again"})
     )
-    assert result == ImportResult(sessions_changed=1, messages_changed=2, messages_unchanged=2)
+    assert result == ImportResult(sessions_changed=1, sessions_edited=1, messages_changed=2, messages_unchanged=2)
     assert connection.execute("select title, channel, started_at from orbitpilot.session").fetchone() == (
         "New",
         "web",
@@ -198,10 +198,17 @@ def test_a_flag_survives_whatever_is_imported(
 def test_branches_are_counted(conversation: Conversation, import_all: ImportAll) -> None:
     import_all(conversation("u1 a1"))
     left = import_all(conversation("u1 a2 | a1"))
-    assert left == ImportResult(sessions_changed=1, messages_new=1, messages_unchanged=1, messages_deactivated=1)
+    assert left == ImportResult(
+        sessions_changed=1,
+        sessions_grown=1,
+        sessions_edited=1,
+        messages_new=1,
+        messages_unchanged=1,
+        messages_deactivated=1,
+    )
     back = import_all(conversation("u1 a1 | a2"))
     assert back == ImportResult(
-        sessions_changed=1, messages_unchanged=1, messages_reactivated=1, messages_deactivated=1
+        sessions_changed=1, sessions_edited=1, messages_unchanged=1, messages_reactivated=1, messages_deactivated=1
     )
 
 
@@ -233,7 +240,7 @@ def test_messages_a_file_lacks_stay_unless_it_is_mirrored(
     import_all(conversation("u1 a3 | a1"))
     assert shown() == "u1:0/0 u2:1/1 a2>1 a3>0 -a1>0"
     result = import_all(conversation("u1 a3 | a1"), mirror=True)
-    assert result == ImportResult(sessions_changed=1, messages_unchanged=2, messages_deleted=2)
+    assert result == ImportResult(sessions_changed=1, sessions_edited=1, messages_unchanged=2, messages_deleted=2)
     assert shown() == "u1:0/0 a3>0 -a1>0"
     assert shown("elsewhere") == "u1:0/0 a1>0"
     assert connection.execute(
@@ -396,7 +403,7 @@ def test_participants_come_and_none_leaves(
 ) -> None:
     import_all(conversation("u1", participants=frozenset({"ana"})))
     result = import_all(conversation("u1", participants=frozenset({"bo"})))
-    assert result == ImportResult(sessions_changed=1, messages_unchanged=1)
+    assert result == ImportResult(sessions_changed=1, sessions_edited=1, messages_unchanged=1)
     assert connection.execute("select actor_id from orbitpilot.session_participant order by 1").fetchall() == [
         ("ana",),
         ("bo",),
