@@ -1,6 +1,6 @@
 """How memory stands: the last build, what went wrong since, whether anything waits for the next one. Reads only."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class RecentBuild:
     updated: int | None
     embedded: int | None
     from_cache: int | None
-    is_dead: bool = False
+    is_dead: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ def _recent_builds(connection: psycopg.Connection[Any]) -> list[RecentBuild]:
 
 
 def _with_liveness(connection: psycopg.Connection[Any], build: RecentBuild) -> RecentBuild:
-    if build.status != "running" or is_alive(connection, build.build_id):
-        return build
-    return RecentBuild(**{**asdict(build), "is_dead": True})
+    if build.is_dead and is_alive(connection, build.build_id):
+        return replace(build, is_dead=False)
+    return build
 
 
 def _find_lag(connection: psycopg.Connection[Any], settings: Settings, embedder: Embedder) -> tuple[bool, str | None]:

@@ -57,7 +57,9 @@ def root(
     Start here: orbit demo
     """
     # Libraries' warnings, such as each retry of a lost connection, are not for a person's terminal.
-    logging.basicConfig(level=logging.WARNING if debug else logging.CRITICAL)
+    shown = logging.StreamHandler()
+    shown.setLevel(logging.WARNING if debug else logging.CRITICAL)
+    logging.basicConfig(handlers=[shown])
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ app = typer.Typer()
 PANEL = "Memory"
 
 ENDED_WELL = ("published", "unchanged")
+TROUBLES_SHOWN = 3
 
 
 @app.command("build", rich_help_panel=PANEL)
@@ -137,6 +138,12 @@ def run_build(settings: "Settings", request: "BuildRequest") -> "LaunchResult":
 
 def end_with(result: "LaunchResult") -> None:
     """End the command with exit code 1, and say why, when the build failed or a check that counts as an error did."""
+    if result.failure is not None and "ExecutionInterrupted" in result.failure:
+        # Dagster takes the interrupt and ends the run in order.
+        is_published = result.build is not None and result.build.status == "published"
+        told = "the build had published" if is_published else "nothing was published; what was embedded is kept"
+        typer.echo(f"Interrupted: {told}.", err=True)
+        raise typer.Exit(130)
     if result.failure is not None:
         typer.echo(f"Error: the build failed: {explain_failed_run(result.failure)}", err=True)
         typer.echo(f"Dagster run {result.dagster_run_id} has the trace: orbit up", err=True)
@@ -234,13 +241,15 @@ def _memory_lines(memory: "MemoryStatus") -> list[str]:
     else:
         lines.append("pending     changes since the last build. Run: orbit build")
     lines += [f"running     {_described(build)}" for build in memory.running]
-    for build in memory.troubles:
+    for build in memory.troubles[:TROUBLES_SHOWN]:
         lines.append(f"trouble     {_described(build)}")
         if build.is_dead:
             lines.append("            Its process is gone; the next build cleans up after it. Run: orbit build")
         else:
             run = f"Dagster run {build.dagster_run_id} has the trace. " if build.dagster_run_id else ""
             lines.append(f"            {run}What was published before is in force. Run: orbit build")
+    if len(memory.troubles) > TROUBLES_SHOWN:
+        lines.append(f"            … and {len(memory.troubles) - TROUBLES_SHOWN:,} earlier ones: orbit status --json")
     lines += [
         f"workspace   {path} is left from a build that ended; the next one removes it" for path in memory.workspaces
     ]

@@ -1,13 +1,15 @@
 """`orbit import`: files of chats into a person's history."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from orbit_pipelines.cli.failures import explain
 from orbit_pipelines.cli.options import Agent, AsJson, User
-from orbit_pipelines.errors import ImportFailed
+from orbit_pipelines.errors import ImportFailed, NoConversation, UnknownExportFormat
 from orbit_pipelines.model import DEFAULT_AGENT, Store
 
 if TYPE_CHECKING:
@@ -22,18 +24,25 @@ PROBLEMS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of one file: what its import did, or why nothing of it was stored."""
+    """What became of one file: what its import did, or why nothing of it was stored.
+
+    ``is_skipped``: it lies in a folder and holds no conversation, which is no failure of the others.
+    """
 
     file: str
     problems: "Problems"
     result: "ImportResult | None" = None
     error: str | None = None
+    is_skipped: bool = False
 
 
 @app.command("import", rich_help_panel="Chats")
 def import_command(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Files to import: .zip, .json or .jsonl; - reads a pipe.")
+        list[str],
+        typer.Argument(
+            metavar="PATH", help="Exports (.zip, .json, .jsonl, .parquet), folders of them; - reads a pipe."
+        ),
     ],
     user: User,
     agent: Agent = DEFAULT_AGENT,
@@ -46,6 +55,16 @@ def import_command(
     mirror: Annotated[
         bool, typer.Option("--mirror", help="Delete messages that a file lacks, in the sessions it holds.")
     ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and store nothing.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if anything was skipped or replaced; the rest is imported.")
+    ] = False,
+    bot: Annotated[
+        str | None, typer.Option("--bot", metavar="ID", help="Slack: which bot is the assistant (ORBIT_SLACK_BOT).")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="ID", help="Slack: which user the account's person is.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Import chats: each file whole or not at all.
@@ -54,15 +73,13 @@ def import_command(
 
     Example: orbit import my-export.zip --user me --create-user
     """
-    import psycopg
-
     from orbit_pipelines.building.hashing import load_hash_key
     from orbit_pipelines.cli.opening import open_database
     from orbit_pipelines.cli.output import byte_progress, print_json
     from orbit_pipelines.history.accounts import require_account
     from orbit_pipelines.history.files import import_file
     from orbit_pipelines.history.formats.registry import AUTO, FORMATS
-    from orbit_pipelines.history.stream import Problems
+    from orbit_pipelines.history.formats.slack_workspace import Speakers
     from orbit_pipelines.settings import load_settings
 
     known = (AUTO, *FORMATS)
@@ -71,39 +88,99 @@ def import_command(
             f"There is no format {format_name!r}. Known: {', '.join(known)}.", param_hint="--format"
         )
     settings = load_settings()
-    outcomes = []
+    outcomes: list[_Outcome] = []
+    summaries: list[_Outcome] = []
     with open_database(settings) as connection, byte_progress() as progress:
         hash_key = load_hash_key(settings)
         if not create_user:
             require_account(connection, user)
-        for path in paths:
-            problems = Problems()
-            task = progress.add_task(path, total=None)
-            try:
-                result = import_file(
-                    connection,
-                    Store(user, agent),
-                    path,
-                    hash_key=hash_key,
-                    problems=problems,
-                    format_name=format_name,
-                    creates_account=create_user,
-                    mirror=mirror,
-                    batch_messages=settings.batch_messages,
-                    on_open=lambda export, task=task: progress.update(task, total=export.size),  # type: ignore[misc]
-                    on_bytes=lambda count, task=task: progress.advance(task, count),  # type: ignore[misc]
-                )
-                outcomes.append(_Outcome(path, problems, result))
-            except (ImportFailed, psycopg.errors.DiskFull) as error:
-                outcomes.append(_Outcome(path, problems, error=explain(error)[0]))
+        # Together, so that a conversation in two files counts as what the second finds of the first.
+        with connection.transaction(force_rollback=True) if dry_run else nullcontext():
+            for path in paths:
+                task = progress.add_task(path, total=None)
+                seen = 0
+
+                def expect(size: int | None, task: Any = task) -> None:
+                    nonlocal seen
+                    seen += size or 0
+                    progress.update(task, total=None if size is None else seen)
+
+                def import_one(
+                    file: str, problems: "Problems", expect: Any = expect, task: Any = task
+                ) -> "ImportResult":
+                    return import_file(
+                        connection,
+                        Store(user, agent),
+                        file,
+                        hash_key=hash_key,
+                        problems=problems,
+                        format_name=format_name,
+                        creates_account=create_user,
+                        mirror=mirror,
+                        batch_messages=settings.batch_messages,
+                        speakers=Speakers(bot or settings.slack_bot, owner),
+                        on_open=lambda export: expect(export.size),
+                        on_bytes=lambda count: progress.advance(task, count),
+                    )
+
+                of_path = list(_import_path(path, import_one))
+                outcomes += of_path
+                summaries.append(_sum_up(path, of_path))
     if as_json:
-        print_json({"user_id": user, "agent_id": agent, "files": [_as_json(outcome) for outcome in outcomes]})
-    for outcome in outcomes:
-        _tell(outcome, is_quiet=as_json)
-    if not as_json and any(outcome.result and outcome.result.changed_anything for outcome in outcomes):
+        files = [_as_json(outcome) for outcome in outcomes]
+        print_json({"user_id": user, "agent_id": agent, "dry_run": dry_run, "files": files})
+    for summary in summaries:
+        _tell(summary, is_quiet=as_json, is_dry=dry_run)
+    has_changed = any(outcome.result and outcome.result.changed_anything for outcome in outcomes)
+    if not as_json and has_changed and not dry_run:
         typer.echo("Memory follows at the next build: orbit build")
-    if any(outcome.error for outcome in outcomes):
+    if any(summary.error for summary in summaries) or (strict and any(each.problems.counts for each in summaries)):
         raise typer.Exit(1)
+
+
+def _import_path(path: str, import_one: Callable[[str, "Problems"], "ImportResult"]) -> Iterator[_Outcome]:
+    """Import the file at ``path``, or every file of the folder there, and yield what became of each."""
+    import os
+
+    import psycopg
+
+    from orbit_pipelines.history.folders import list_exports
+    from orbit_pipelines.history.stream import Problems
+
+    files, is_folder = [path], os.path.isdir(path)
+    if is_folder:
+        try:
+            files = [str(each) for each in list_exports(path)]
+        except ImportFailed as error:
+            yield _Outcome(path, Problems(), error=str(error))
+            return
+    for file in files:
+        problems = Problems()
+        try:
+            yield _Outcome(file, problems, import_one(file, problems))
+        except (ImportFailed, psycopg.errors.DiskFull) as error:
+            is_skipped = len(files) > 1 and isinstance(error, NoConversation | UnknownExportFormat)
+            yield _Outcome(file, problems, error=explain(error)[0], is_skipped=is_skipped)
+
+
+def _sum_up(path: str, outcomes: list[_Outcome]) -> _Outcome:
+    """Return what became of a path as a whole: a folder's files together, those without conversations as problems."""
+    from orbit_pipelines.history.importing import ImportResult
+    from orbit_pipelines.history.stream import Problems
+
+    if len(outcomes) == 1:
+        return replace(outcomes[0], file=path)
+    problems = Problems()
+    for outcome in outcomes:
+        name = outcome.file.removeprefix(path).lstrip("/")
+        problems.take(outcome.problems, name)
+        if outcome.is_skipped:
+            problems.add("unknown_file", name, f"skipped: {outcome.error}")
+    results = [outcome.result for outcome in outcomes if outcome.result is not None]
+    errors = [f"{outcome.error}" for outcome in outcomes if outcome.error and not outcome.is_skipped]
+    if not results and not errors:
+        errors = [f"None of the {len(outcomes):,} files in {path} holds a conversation. The first: {outcomes[0].error}"]
+    return _Outcome(path, problems, sum(results, ImportResult()) if results else None, "\nError: ".join(errors) or None)
 
 
 def _as_json(outcome: _Outcome) -> dict[str, Any]:
@@ -112,20 +189,23 @@ def _as_json(outcome: _Outcome) -> dict[str, Any]:
     return {"file": outcome.file, "error": outcome.error, **counts, "problems": problems}
 
 
-def _tell(outcome: _Outcome, *, is_quiet: bool) -> None:
-    """Say what became of a file: failures on standard error, the rest on standard output unless JSON has it."""
+def _tell(outcome: _Outcome, *, is_quiet: bool, is_dry: bool) -> None:
+    """Say what became of a path: failures on standard error, the rest on standard output unless JSON has it."""
+    if outcome.result is not None and not is_quiet:
+        typer.echo("\n".join(_summary(outcome.file, outcome.result, outcome.problems, is_dry=is_dry)))
     if outcome.error is not None:
-        typer.echo(f"Error: {outcome.error}\n{outcome.file}: nothing of it was stored.", err=True)
-    elif outcome.result is not None and not is_quiet:
-        typer.echo("\n".join(_summary(outcome.file, outcome.result, outcome.problems)))
+        what = "nothing of it was stored" if outcome.result is None else "nothing of these files was stored"
+        typer.echo(f"Error: {outcome.error}\n{outcome.file}: {what}.", err=True)
 
 
-def _summary(file: str, result: "ImportResult", problems: "Problems") -> list[str]:
+def _summary(file: str, result: "ImportResult", problems: "Problems", *, is_dry: bool) -> list[str]:
+    nothing = "nothing would change" if is_dry else "nothing changed"
+    something = f"{file}: this would change; nothing was stored" if is_dry else file
     lines = [
-        f"{file}" if result.changed_anything else f"{file}: nothing changed",
-        f"  sessions  {result.sessions_new:,} new, {result.sessions_changed:,} changed, "
+        something if result.changed_anything else f"{file}: {nothing}",
+        f"  sessions  {result.sessions_new:,} new, {result.sessions_grown:,} grown, {result.sessions_edited:,} edited, "
         f"{result.sessions_unchanged:,} unchanged",
-        f"  messages  {result.messages_new:,} new, {result.messages_changed:,} changed, "
+        f"  messages  {result.messages_new:,} new, {result.messages_changed:,} edited, "
         f"{result.messages_unchanged:,} unchanged",
     ]
     moved = {

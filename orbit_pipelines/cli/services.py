@@ -1,9 +1,15 @@
-"""Commands that start and stop what runs in the background: `up`, `down`, `migrate`, `db-url`."""
+"""Commands that start and stop what runs in the background, and look after its database.
+
+`up`, `down`, `migrate`, `roles`, `db-url`.
+"""
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from orbit_pipelines.cli.options import AsJson
 
 if TYPE_CHECKING:
     from orbit_pipelines.services.service import Service
@@ -55,19 +61,60 @@ def down_command() -> None:
 
 @app.command("migrate", rich_help_panel=PANEL)
 def migrate_command() -> None:
-    """Bring the database's tables up to date; make the database first where it is missing.
+    """Bring the database's tables, roles and grants up to date; make the database first where it is missing.
 
     Example: orbit migrate
     """
+    from orbit_pipelines.cli.output import remark
     from orbit_pipelines.database.schema import current_revision, migrate
     from orbit_pipelines.database.server import database_url
     from orbit_pipelines.settings import load_settings
 
     url = database_url(load_settings())
     before = current_revision(url)
-    migrate(url)
+    for_administrator = migrate(url)
     after = current_revision(url)
     typer.echo(f"The schema is up to date: {after}." if before == after else f"Schema: {before or 'empty'} → {after}.")
+    if for_administrator:
+        remark(
+            "The database works, but its roles are missing, and making them takes an administrator. Have one run this "
+            "on the server, and run `orbit migrate` again:\n"
+        )
+        remark("\n".join(for_administrator))
+
+
+@app.command("roles", rich_help_panel=PANEL)
+def roles_command(
+    as_sql: Annotated[
+        bool, typer.Option("--sql", help="Print what an administrator must run before `orbit migrate` can make them.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the database's roles and who is in them.
+
+    Example: orbit roles
+    """
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.cli.output import print_json, show, table
+    from orbit_pipelines.database.roles import administrator_statements, read_role_statuses
+    from orbit_pipelines.settings import load_settings
+
+    with open_database(load_settings()) as connection:
+        roles = read_role_statuses(connection)
+        for_administrator = administrator_statements(connection)
+    if as_sql:
+        if for_administrator:
+            typer.echo("\n".join(for_administrator))
+        return
+    if as_json:
+        print_json([asdict(role) for role in roles])
+        return
+    listed = table("for", "role", "there", "members", whole=["role"])
+    for role in roles:
+        listed.add_row(role.kind, role.role_name, "yes" if role.exists else "no", ", ".join(role.members))
+    show(listed)
+    if not all(role.exists for role in roles):
+        show("Make them with: orbit migrate")
 
 
 @app.command("db-url", rich_help_panel=PANEL)
