@@ -22,9 +22,11 @@ _NO_TURNS = frozenset({"system", "developer", "tool", "function"})
 def recognises(value: object) -> bool:
     """Say whether ``value`` is an object with a list of messages that have a role, or with an empty one."""
     messages = value.get("messages") if isinstance(value, dict) else None
-    if not isinstance(messages, list):
+    if not isinstance(value, dict) or not isinstance(messages, list) or isinstance(value.get("history"), dict):
         return False
-    return not messages or any(isinstance(message, dict) and "role" in message for message in messages)
+    if not messages:
+        return "conversationId" not in value
+    return any(isinstance(message, dict) and "role" in message for message in messages)
 
 
 def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:

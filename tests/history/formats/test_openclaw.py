@@ -1,0 +1,255 @@
+import json
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orbit_pipelines.history.formats.openclaw import recognises
+from orbit_pipelines.history.stream import ParsedSession, Problems
+
+Reading = tuple[list[ParsedSession], Problems]
+
+
+@pytest.fixture(scope="module")
+def traits(read_file: Callable[..., Reading], exports: Path) -> tuple[dict[str | None, ParsedSession], Problems]:
+    """The sessions of the fixture, by what follows ``claw-`` in their ids, and what was reported."""
+    sessions, problems = read_file(exports / "openclaw_traits.jsonl")
+    return {(session.session_id or "").removeprefix("claw-"): session for session in sessions}, problems
+
+
+def ids(session: ParsedSession) -> list[str | None]:
+    return [message.message_id for message in session.messages]
+
+
+def texts(session: ParsedSession) -> list[str]:
+    return [message.content for message in session.messages]
+
+
+def authors(session: ParsedSession) -> list[str | None]:
+    return [message.author for message in session.messages if message.role == "user"]
+
+
+def lines(*entries: dict[str, Any]) -> str:
+    return "\n".join(map(json.dumps, entries))
+
+
+def entry(identifier: str | None, parent: str | None, role: str, text: str) -> dict[str, Any]:
+    return {"type": "message", "id": identifier, "parentId": parent, "message": {"role": role, "content": text}}
+
+
+@pytest.mark.parametrize(
+    ("name", "branch", "left_behind"),
+    [
+        ("tools", ["t1", "t2", "t7", "t8", "t9"], set()),
+        ("stops", ["s1", "s2", "s3", "s5"], set()),
+        ("branches", ["b1", "b2", "b6", "b7"], {"b3", "b4"}),
+        ("leaf", ["l1", "l2", "l5", "l6"], {"l3", "l7"}),
+        ("edited-first", ["f3", "f4"], {"f1", "f2"}),
+        ("nameless", ["n1", "n2", None, "n3", "n4"], set()),
+        ("lost-line", ["x1", "x2", "x5"], set()),
+        ("linear", [None, None], set()),
+        ("odd", ["q2", "q3"], {"q1"}),
+    ],
+)
+def test_the_branch_of_the_last_entry_is_read(traits: Any, name: str, branch: list[str], left_behind: set[str]) -> None:
+    session = traits[0][name]
+    assert ids(session) == branch
+    assert [message.parent_id for message in session.messages] == [None, *branch[:-1]]
+    assert session.left_behind == left_behind
+
+
+def test_only_what_the_user_and_the_assistant_wrote_is_text(traits: Any) -> None:
+    sessions, problems = traits
+    assert texts(sessions["tools"]) == ["Which invoices?", "I look.", "Seven and nine.", "", "A paid one."]
+    said = [text for session in sessions.values() for text in texts(session)]
+    assert not any(word in text for text in said for word in ("UNSEEN", "Left:", "[["))
+    assert "UNSEEN" not in repr(problems.shown)
+
+
+def test_replies_that_were_stopped_failed_or_cut_are_partial(traits: Any) -> None:
+    assert [message.is_partial for message in traits[0]["stops"].messages] == [False, True, False, True]
+    assert not any(message.is_partial for message in traits[0]["tools"].messages)
+
+
+def test_a_mirrored_delivery_is_kept_unless_it_repeats_the_reply(traits: Any) -> None:
+    assert texts(traits[0]["nameless"]) == [
+        "Deliver it.",
+        "On its way.",
+        "Delivered at noon.",
+        "Thanks.",
+        "Any time.",
+    ]
+
+
+def test_a_reply_whose_question_was_lost_with_its_line_passes_for_no_other(traits: Any) -> None:
+    sessions, problems = traits
+    assert "Answers the lost one." not in texts(sessions["lost-line"])
+    assert {problem.kind: problem.where for problem in problems.shown}["lost_question"] == "session claw-lost-line"
+
+
+def test_a_reply_goes_on_over_a_lost_result_of_a_tool(read_text: Callable[..., Reading]) -> None:
+    call = entry("a1", "u1", "assistant", "I look.")
+    call["message"]["stopReason"] = "toolUse"
+    sessions, problems = read_text(
+        lines(entry("u1", None, "user", "Open?"), call, entry("a2", "r1", "assistant", "No."))
+    )
+    assert texts(sessions[0]) == ["Open?", "I look.", "No."]
+    assert problems.counts == {"parent_missing": 1}
+
+
+def test_title_and_times_come_from_the_transcript(traits: Any) -> None:
+    session = traits[0]["tools"]
+    assert session.title == "Invoices"
+    assert session.started_at == datetime(2026, 4, 1, 8, tzinfo=UTC)
+    assert session.messages[0].sent_at == datetime(2026, 4, 1, 8, 1, tzinfo=UTC)
+
+
+def test_messages_that_others_put_into_a_chat_have_authors(traits: Any) -> None:
+    session = traits[0]["others"]
+    assert authors(session) == [
+        "heartbeat",
+        "cron",
+        "agent:main:subagent:1",
+        "internal_system",
+        "cron",
+        "hook",
+        "system",
+        None,
+    ]
+    assert session.session_kind == "chat"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "source"),
+    [
+        ("cron", "cron", None),
+        ("hook", "hook", "gmail"),
+        ("beat", "heartbeat", None),
+        ("tools", "chat", None),
+        ("direct", "chat", None),
+    ],
+)
+def test_the_kind_of_a_session_follows_from_its_key_or_from_all_its_messages(
+    traits: Any, name: str, kind: str, source: str | None
+) -> None:
+    session = traits[0][name]
+    assert (session.session_kind, session.hook_source) == (kind, source)
+    assert all(author == (None if kind == "chat" else kind) for author in authors(session))
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"sessionKey": "agent:main:cron:7f:run:1"}, "cron"),
+        ({"sessionKey": "cron:7f"}, "cron"),
+        ({"sessionKey": "hook:0b2c3d4e-0000-4000-8000-000000000001"}, "hook"),
+        ({"sessionKey": "agent:main:subagent:1"}, "subagent"),
+        ({"sessionKey": "agent:main:main"}, "chat"),
+        ({"label": "Heartbeat"}, "heartbeat"),
+        ({"origin": {"label": "heartbeat", "provider": "exec-event"}}, "heartbeat"),
+        ({"origin": "cron"}, "cron"),
+        ({"kind": ["cron"]}, "chat"),
+        ({}, "chat"),
+    ],
+)
+def test_a_header_tells_the_kind_in_several_ways(
+    read_text: Callable[..., Reading], said: dict[str, Any], kind: str
+) -> None:
+    header = {"type": "session", "version": 3, "id": "s", "cwd": "/", **said}
+    sessions, _ = read_text(lines(header, entry("u", None, "user", "Hm?")))
+    assert sessions[0].session_kind == kind
+    assert authors(sessions[0]) == [None if kind == "chat" else kind]
+
+
+def test_several_senders_are_all_named_and_one_alone_is_the_user(traits: Any) -> None:
+    group, direct = traits[0]["group"], traits[0]["direct"]
+    assert (group.channel, group.chat_type, group.participants) == ("telegram", "group", {"ann", "bob"})
+    assert authors(group) == ["ann", "bob"]
+    assert authors(direct) == [None]
+    assert direct.participants == {"ann"}
+
+
+def test_what_the_gateway_puts_before_a_message_is_none_of_it(traits: Any) -> None:
+    assert texts(traits[0]["group"]) == ["Lunch?", "Yes!", "Noon."]
+
+
+def test_rows_without_entries_around_them_are_one_session(read_text: Callable[..., Reading]) -> None:
+    rows: list[dict[str, Any]] = [
+        {"type": "human", "content": "Bare?"},
+        {
+            "type": "assistant",
+            "content": [{"type": "text", "text": "Bare."}, {"type": "thinking", "thinking": "UNSEEN"}],
+        },
+        {"type": "tool", "content": "UNSEEN"},
+        {"type": "human", "content": "And?"},
+    ]
+    sessions, problems = read_text(lines(*rows))
+    assert [(message.role, message.content) for message in sessions[0].messages] == [
+        ("user", "Bare?"),
+        ("assistant", "Bare."),
+        ("user", "And?"),
+    ]
+    assert sessions[0].session_id is None
+    assert ids(sessions[0]) == [None, None, None]
+    assert problems.counts == {}
+
+
+def test_a_tail_without_header_and_head_is_still_a_chain(read_text: Callable[..., Reading]) -> None:
+    sessions, problems = read_text(
+        lines(entry("u9", "cut-off", "user", "Late?"), entry("a9", "u9", "assistant", "Late."))
+    )
+    assert ids(sessions[0]) == ["u9", "a9"]
+    assert sessions[0].session_id is None
+    assert problems.counts == {}
+
+
+def test_every_file_of_a_zip_is_a_session_of_its_own(read_file: Callable[..., Reading], tmp_path: Path) -> None:
+    path = tmp_path / "sessions.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("sessions/one.jsonl", lines(entry("u1", None, "user", "One?")))
+        archive.writestr("sessions/two-topic-7.jsonl", lines(entry("u1", None, "user", "Two?")))
+        archive.writestr("sessions/sessions.json", json.dumps({"agent:main:main": {"sessionId": "one"}}))
+    sessions, _ = read_file(path)
+    assert [texts(session) for session in sessions] == [["One?"], ["Two?"]]
+
+
+def test_what_is_left_out_or_doubtful_is_counted_and_named(traits: Any) -> None:
+    _, problems = traits
+    assert problems.counts == {
+        "broken_line": 1,
+        "parent_missing": 1,
+        "lost_question": 1,
+        "repeated_message": 1,
+        "broken_message": 2,
+        "cycle": 1,
+        "empty_conversation": 1,
+    }
+    places = {problem.kind: problem.where for problem in problems.shown}
+    assert (places["broken_line"], places["empty_conversation"]) == ("line 55", "session claw-empty")
+
+
+def test_results_of_tools_take_no_room(read_text: Callable[..., Reading]) -> None:
+    result = entry("r1", "u1", "toolResult", "UNSEEN " * 1000)
+    sessions, _ = read_text(lines(entry("u1", None, "user", "Big?"), result, entry("a1", "r1", "assistant", "Big.")))
+    assert texts(sessions[0]) == ["Big?", "Big."]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        {"type": "session"},
+        {"type": "message", "user": "U1", "text": "Slack", "ts": "1700000000.1"},
+        {"type": "user", "message": {"role": "user", "content": "another agent's log"}, "uuid": "1"},
+        {"type": "human", "role": "user", "content": "x"},
+        {"type": ["session"], "id": 1, "cwd": "/"},
+        {"messages": []},
+    ],
+)
+def test_other_rows_are_not_recognised(value: object) -> None:
+    assert not recognises(value)
