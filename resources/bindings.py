@@ -6,17 +6,20 @@ from orbit_pipelines.settings import ExecutorName
 from resources.build import BuildResource
 from resources.database import MemoryDatabase
 from resources.embedder import ConfiguredEmbedder
+from resources.handover import NoHandOver
 
 PRELOADED = ["orbit_pipelines.definitions"]
 
 
-def resources() -> dict[str, dg.ConfigurableResource]:
+def resources() -> dict[str, dg.ConfigurableResource | dg.ConfigurableIOManager]:
     """Return one of each resource."""
     database, embedder = MemoryDatabase(), ConfiguredEmbedder()
     return {
         "database": database,
         "embedder": embedder,
         "build": BuildResource(database=database, embedder=embedder),
+        # Dagster takes whatever stands under this name in place of its default.
+        "io_manager": NoHandOver(),
     }
 
 
