@@ -50,6 +50,9 @@ class Settings(BaseSettings):
     chunk_characters: int = Field(default=800, ge=50, le=100_000, description="The most characters a chunk may have.")
     cache_days: int = Field(default=90, ge=0, description="How long an embedding no chunk uses is kept.")
     executor: ExecutorName = "in_process"
+    slack_bot: str | None = Field(
+        default=None, description="Which bot of a Slack export is the assistant, unless --bot says so."
+    )
     batch_messages: int = Field(default=20_000, ge=1, description="About how many messages one hand-over file holds.")
 
     @field_validator("home")

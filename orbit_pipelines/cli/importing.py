@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,10 @@ from orbit_pipelines.errors import ImportFailed, NoConversation, UnknownExportFo
 from orbit_pipelines.model import DEFAULT_AGENT, Store
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from orbit_pipelines.history.importing import ImportResult
+    from orbit_pipelines.history.reading import Export
     from orbit_pipelines.history.stream import Problems
 
 app = typer.Typer()
@@ -94,36 +98,21 @@ def import_command(
         hash_key = load_hash_key(settings)
         if not create_user:
             require_account(connection, user)
+        import_one = partial(
+            import_file,
+            connection,
+            Store(user, agent),
+            hash_key=hash_key,
+            format_name=format_name,
+            creates_account=create_user,
+            mirror=mirror,
+            batch_messages=settings.batch_messages,
+            speakers=Speakers(bot or settings.slack_bot, owner),
+        )
         # Together, so that a conversation in two files counts as what the second finds of the first.
         with connection.transaction(force_rollback=True) if dry_run else nullcontext():
             for path in paths:
-                task = progress.add_task(path, total=None)
-                seen = 0
-
-                def expect(size: int | None, task: Any = task) -> None:
-                    nonlocal seen
-                    seen += size or 0
-                    progress.update(task, total=None if size is None else seen)
-
-                def import_one(
-                    file: str, problems: "Problems", expect: Any = expect, task: Any = task
-                ) -> "ImportResult":
-                    return import_file(
-                        connection,
-                        Store(user, agent),
-                        file,
-                        hash_key=hash_key,
-                        problems=problems,
-                        format_name=format_name,
-                        creates_account=create_user,
-                        mirror=mirror,
-                        batch_messages=settings.batch_messages,
-                        speakers=Speakers(bot or settings.slack_bot, owner),
-                        on_open=lambda export: expect(export.size),
-                        on_bytes=lambda count: progress.advance(task, count),
-                    )
-
-                of_path = list(_import_path(path, import_one))
+                of_path = list(_import_path(path, import_one, progress))
                 outcomes += of_path
                 summaries.append(_sum_up(path, of_path))
     if as_json:
@@ -138,7 +127,7 @@ def import_command(
         raise typer.Exit(1)
 
 
-def _import_path(path: str, import_one: Callable[[str, "Problems"], "ImportResult"]) -> Iterator[_Outcome]:
+def _import_path(path: str, import_one: Callable[..., "ImportResult"], progress: "Progress") -> Iterator[_Outcome]:
     """Import the file at ``path``, or every file of the folder there, and yield what became of each."""
     import os
 
@@ -147,17 +136,27 @@ def _import_path(path: str, import_one: Callable[[str, "Problems"], "ImportResul
     from orbit_pipelines.history.folders import list_exports
     from orbit_pipelines.history.stream import Problems
 
-    files, is_folder = [path], os.path.isdir(path)
-    if is_folder:
+    files = [path]
+    if os.path.isdir(path):
         try:
             files = [str(each) for each in list_exports(path)]
         except ImportFailed as error:
             yield _Outcome(path, Problems(), error=str(error))
             return
+    task = progress.add_task(path, total=None)
+    sizes: list[int] = []
+
+    def expect(export: "Export") -> None:
+        sizes.append(export.size or 0)
+        progress.update(task, total=sum(sizes) or None)
+
     for file in files:
         problems = Problems()
         try:
-            yield _Outcome(file, problems, import_one(file, problems))
+            result = import_one(
+                file, problems=problems, on_open=expect, on_bytes=lambda count: progress.advance(task, count)
+            )
+            yield _Outcome(file, problems, result)
         except (ImportFailed, psycopg.errors.DiskFull) as error:
             is_skipped = len(files) > 1 and isinstance(error, NoConversation | UnknownExportFormat)
             yield _Outcome(file, problems, error=explain(error)[0], is_skipped=is_skipped)
@@ -186,7 +185,13 @@ def _sum_up(path: str, outcomes: list[_Outcome]) -> _Outcome:
 def _as_json(outcome: _Outcome) -> dict[str, Any]:
     counts = {} if outcome.result is None else asdict(outcome.result)
     problems = {"counts": outcome.problems.counts, "shown": [asdict(each) for each in outcome.problems.shown]}
-    return {"file": outcome.file, "error": outcome.error, **counts, "problems": problems}
+    return {
+        "file": outcome.file,
+        "error": outcome.error,
+        "is_skipped": outcome.is_skipped,
+        **counts,
+        "problems": problems,
+    }
 
 
 def _tell(outcome: _Outcome, *, is_quiet: bool, is_dry: bool) -> None:

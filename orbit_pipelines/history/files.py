@@ -1,6 +1,7 @@
-"""From a path to stored sessions: one file, whole or not at all."""
+"""From a path to stored sessions: one file, or one folder that is an export as a whole; all of it or nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import psycopg
 
 from orbit_pipelines.history.accounts import create_account
 from orbit_pipelines.history.formats.registry import AUTO, read_sessions
+from orbit_pipelines.history.formats.slack_workspace import Speakers
 from orbit_pipelines.history.importing import ImportResult, import_sessions
 from orbit_pipelines.history.reading import Export, Progress, open_export
 from orbit_pipelines.history.stream import Problems
@@ -25,6 +27,7 @@ def import_file(
     creates_account: bool = False,
     mirror: bool = False,
     batch_messages: int = 20_000,
+    speakers: Speakers | None = None,
     on_open: Callable[[Export], None] = lambda _export: None,
     on_bytes: Progress = lambda _count: None,
 ) -> ImportResult:
@@ -33,7 +36,7 @@ def import_file(
     Args:
         conn: in autocommit, so that the file is one transaction; otherwise it is a savepoint of the caller's.
         store: whose sessions they are.
-        path: the file; ``-`` is standard input.
+        path: the file, or the folder that is an export as a whole; ``-`` is standard input.
         hash_key: the installation's key; sessions without an id are named with it.
         problems: collects what was skipped or replaced.
         format_name: one of ``FORMATS``, or ``AUTO`` to look into the file.
@@ -41,6 +44,7 @@ def import_file(
             imported.
         mirror: delete messages that the file lacks, in the sessions it holds.
         batch_messages: about how many messages are staged at a time.
+        speakers: who is who, for exports that only name their users.
         on_open: told what the path holds, before it is read.
         on_bytes: told how many bytes were just read.
 
@@ -56,7 +60,12 @@ def import_file(
             return import_sessions(
                 conn,
                 store,
-                read_sessions(export, problems, format_name=format_name),
+                read_sessions(
+                    export,
+                    problems,
+                    format_name=format_name,
+                    speakers=replace(speakers or Speakers(), account=store.user_id),
+                ),
                 hash_key=hash_key,
                 mirror=mirror,
                 batch_messages=batch_messages,

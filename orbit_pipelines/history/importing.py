@@ -5,7 +5,7 @@ rules, each in the statement that keeps it, and this module their order. The sam
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import psycopg
@@ -37,8 +37,9 @@ class ImportResult:
     """What an import did.
 
     ``messages_changed`` counts what the file says otherwise, not messages that only moved along; a session is
-    changed when anything in it was: grown by new messages, edited by anything else, or both. ``flagged`` counts user messages that this import set to not remembered, new
-    ones and known ones. A session in several pieces counts once, its messages as often as the file holds them.
+    changed when anything in it was: grown by new messages, edited by anything else, or both. ``flagged`` counts user
+    messages that this import set to not remembered, new ones and known ones. A session in several pieces counts once,
+    its messages as often as the file holds them.
     """
 
     sessions_new: int = 0
@@ -59,6 +60,10 @@ class ImportResult:
     def changed_anything(self) -> bool:
         """Whether any row came, went or differs."""
         return bool(self.sessions_new or self.sessions_changed)
+
+    def __add__(self, other: "ImportResult") -> "ImportResult":
+        """Return what two imports did together; a session that both held counts twice."""
+        return ImportResult(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 def import_sessions(

@@ -5,8 +5,9 @@ a file of any size passes through bounded memory, and reports what it could not 
 file as a whole is unreadable.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -81,6 +82,16 @@ class Problems:
         self.counts[kind] = seen + 1
         if seen < self.keep:
             self.shown.append(Problem(kind, where, what))
+
+    def take(self, others: "Problems", of: str) -> None:
+        """Take up what the reading of one of several files came across; ``of`` names the file."""
+        shown = Counter(problem.kind for problem in self.shown)
+        for problem in others.shown:
+            if shown[problem.kind] < self.keep:
+                shown[problem.kind] += 1
+                self.shown.append(replace(problem, where=f"{of}: {problem.where}"))
+        for kind, count in others.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + count
 
 
 SessionStream = Iterator[ParsedSession]
