@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbit_pipelines.history.json_text import DEEPEST, decode
@@ -11,7 +11,7 @@ values = st.recursive(
     lambda items: st.lists(items, max_size=4) | st.dictionaries(st.text(max_size=5), items, max_size=4),
     max_leaves=15,
 )
-LEVELS = 3_000
+LEVELS = 1_500
 
 
 def wrapped(text: str, levels: int = LEVELS) -> str:
@@ -26,6 +26,7 @@ def unwrapped(value: object, levels: int = LEVELS) -> object:
 
 
 @given(values, st.sampled_from([None, 1]))
+@settings(deadline=None, max_examples=50)
 def test_what_is_nested_deeply_decodes_like_anything_else(value: object, indent: int | None) -> None:
     assert unwrapped(decode(wrapped(json.dumps(value, indent=indent)))) == value
 

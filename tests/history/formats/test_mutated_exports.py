@@ -21,12 +21,31 @@ from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problem
 from orbit_pipelines.history.text import clean_text
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
+FILES = sorted(path for path in EXPORTS.iterdir() if path.suffix in (".json", ".jsonl"))
 CHATGPT = json.loads((EXPORTS / "chatgpt_traits.json").read_bytes())
-MESSAGES = [
-    json.loads(line)
-    for line in (EXPORTS / "messages_traits.jsonl").read_text("utf-8-sig").splitlines()
-    if line.endswith("}")
-]
+
+
+def rows_of(path: Path) -> list[Any]:
+    if path.suffix == ".json":
+        rows: list[Any] = json.loads(path.read_bytes())
+        return rows
+    lines = path.read_text("utf-8-sig").splitlines()
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def conversations_of(path: Path) -> Iterator[list[Any]]:
+    """The rows that belong together: one of most formats, all that follow the header of a transcript."""
+    conversation: list[Any] = []
+    for row in rows_of(path):
+        is_entry = isinstance(row, dict) and "type" in row
+        if conversation and not (is_entry and row["type"] != "session"):
+            yield conversation
+            conversation = []
+        conversation.append(row)
+    yield conversation
+
+
+CONVERSATIONS = [conversation for path in FILES for conversation in conversations_of(path)]
 
 strange = st.one_of(
     st.none(),
@@ -35,7 +54,7 @@ strange = st.one_of(
     st.just(10**30),
     st.floats(),
     st.text(st.characters(codec=None), max_size=8),
-    st.sampled_from(["all", "user", "assistant", "text", "\0", "x" * 3000]),
+    st.sampled_from(["all", "user", "assistant", "text", "message", "human", "\0", "x" * 3000]),
     st.lists(st.none() | st.text(max_size=3), max_size=3),
     st.dictionaries(st.text(max_size=4), st.none() | st.integers(), max_size=3),
 )
@@ -78,9 +97,8 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 @st.composite
 def mutated_structures(draw: st.DrawFn) -> list[Any]:
     """A few conversations of the fixtures in which some values are replaced, removed, renamed or swapped."""
-    conversations: list[Any] = json.loads(
-        json.dumps(draw(st.lists(st.sampled_from(CHATGPT + MESSAGES), min_size=1, max_size=3)))
-    )
+    drawn = draw(st.lists(st.sampled_from(CONVERSATIONS), min_size=1, max_size=3))
+    conversations: list[Any] = json.loads(json.dumps([row for rows in drawn for row in rows]))
     for _ in range(draw(st.integers(1, 4))):
         container, key = draw(st.sampled_from(list(places(conversations)) or [(conversations, 0)]))
         match draw(st.sampled_from(["replace", "remove", "rename", "swap"])):
@@ -97,7 +115,7 @@ def mutated_structures(draw: st.DrawFn) -> list[Any]:
 
 
 @given(mutated_structures(), format_names, st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_mutated_structures(conversations: list[Any], format_name: str, as_lines: bool) -> None:
     try:
         text = "\n".join(map(json.dumps, conversations)) if as_lines else json.dumps(conversations)
@@ -118,15 +136,14 @@ def zipped() -> bytes:
 @pytest.mark.parametrize(
     "content",
     [
-        (EXPORTS / "chatgpt_traits.json").read_bytes(),
-        (EXPORTS / "messages_traits.jsonl").read_bytes(),
+        *(path.read_bytes() for path in FILES),
         json.dumps(CHATGPT, indent=1).encode("utf-16"),
         zipped(),
     ],
-    ids=["chatgpt", "messages", "utf-16", "zip"],
+    ids=[*(path.stem for path in FILES), "utf-16", "zip"],
 )
 @given(seed=st.integers(0, 2**32), format_name=format_names)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_mutated_bytes(content: bytes, seed: int, format_name: str) -> None:
     chance = random.Random(seed)
     mutated = bytearray(content)
