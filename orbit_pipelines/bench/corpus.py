@@ -105,3 +105,66 @@ def _book() -> str:
     syllables = np.array([a + b for a in "bcdfghklmnprstvw" for b in ("a", "e", "i", "o", "u", "an", "er", "is")])
     vocabulary = ["".join(generator.choice(syllables, generator.choice([1, 2, 2, 3, 3, 4]))) for _ in range(4000)]
     return " ".join(generator.choice(vocabulary, _WORDS))
+
+
+def edit_pairs(connection: psycopg.Connection[Any], corpus: Corpus, count: int) -> int:
+    """Edit the replies of ``count`` pairs spread over everything; return how many."""
+    chosen = np.sort(np.random.default_rng([corpus.seed, 3]).choice(corpus.pairs, count, replace=False))
+    edited = pl.DataFrame({"number": chosen}).with_columns(
+        pl.format("c{}", (pl.col("number") // PAIRS_PER_SESSION).cast(pl.String).str.zfill(6)).alias("session_id"),
+        pl.format("m{}", (pl.col("number") % PAIRS_PER_SESSION) * 2 + 1).alias("message_id"),
+        pl.Series("content", texts(chosen, _REPLY, corpus.seed + 100)),
+    )
+    with connection.transaction():
+        connection.execute(
+            'create temp table edited (session_id text collate "C", message_id text collate "C", content text)'
+            " on commit drop"
+        )
+        copy_frame(connection, "edited", edited, {"session_id": "text", "message_id": "text", "content": "text"})
+        return connection.execute(
+            "update orbitpilot.message as m set content = e.content from edited as e"
+            " where (m.session_id, m.message_id) = (e.session_id, e.message_id)"
+        ).rowcount
+
+
+def exclude_pairs(connection: psycopg.Connection[Any], corpus: Corpus, count: int) -> int:
+    """Mark ``count`` user messages as not remembered; return how many."""
+    chosen = np.random.default_rng([corpus.seed, 4]).choice(corpus.pairs, count, replace=False)
+    return connection.execute(
+        "update orbitpilot.message as m set not_remembered = true"
+        "  from unnest(%s::text[], %s::text[]) as e (session_id, message_id)"
+        " where (m.session_id, m.message_id) = (e.session_id, e.message_id)",
+        [
+            [f"c{number // PAIRS_PER_SESSION:06d}" for number in chosen],
+            [f"m{number % PAIRS_PER_SESSION * 2}" for number in chosen],
+        ],
+    ).rowcount
+
+
+def append_pairs(connection: psycopg.Connection[Any], corpus: Corpus, count: int) -> int:
+    """Append pairs, five at a time, at the end of conversations; return how many."""
+    sessions = corpus.pairs // PAIRS_PER_SESSION
+    chosen = np.random.default_rng([corpus.seed, 5]).choice(sessions, min(sessions, max(1, count // 5)), replace=False)
+    numbers = np.repeat(chosen, 5)
+    indexes = np.tile(np.arange(PAIRS_PER_SESSION, PAIRS_PER_SESSION + 5), len(chosen))
+    pairs = pl.DataFrame({"number": corpus.pairs + np.arange(len(numbers)), "conversation": numbers}).with_columns(
+        pl.Series("pair_index", indexes, dtype=pl.Int32),
+        pl.format("u{}", (pl.col("conversation") % PEOPLE).cast(pl.String).str.zfill(2)).alias("user_id"),
+        pl.lit("orbitpilot").alias("agent_id"),
+        pl.format("c{}", pl.col("conversation").cast(pl.String).str.zfill(6)).alias("session_id"),
+    )
+    with connection.transaction():
+        ledger = pairs.with_columns(pl.format("m{}", pl.col("pair_index") * 2).alias("message_id"))
+        copy_frame(connection, "memory.pair", ledger, {**_SESSION, "pair_index": "int4", "message_id": "text"})
+        for role, mean in (("user", _QUESTION), ("assistant", _REPLY)):
+            copy_frame(connection, "orbitpilot.message", _messages(pairs, role, mean, corpus.seed), _MESSAGE)
+        connection.execute(
+            "update orbitpilot.session set next_pair_index = next_pair_index + 5 where session_id = any(%s)",
+            [[f"c{number:06d}" for number in chosen]],
+        )
+    return pairs.height
+
+
+def remove_person(connection: psycopg.Connection[Any]) -> int:
+    """Delete one account of twenty with all that hangs on it."""
+    return connection.execute("delete from orbitpilot.account where user_id = 'u00'").rowcount

@@ -166,6 +166,8 @@ def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> No
     if bereft.height:
         copy_frame(connection, "bereft_store", bereft, {"user_id": "text", "agent_id": "text"})
         connection.execute("analyze bereft_store")
+        connection.execute(statement("find_unused_embeddings"))
+        connection.execute("analyze unused_text")
         connection.execute(statement("drop_embeddings_of_deleted"))
     connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
 

@@ -120,11 +120,16 @@ def bury_dead_builds(
 
 
 def remove_orphans(connection: psycopg.Connection[Any], workspaces: Path) -> list[Path]:
-    """Remove the folders in ``workspaces`` that belong to no running build; return them."""
+    """Remove the folders in ``workspaces`` that no build works in any more; return them.
+
+    A build that has published may still be checking what it staged: its lock tells.
+    """
     if not workspaces.is_dir():
         return []
-    owned = {row[0] for row in connection.execute("select workspace from memory.build where status = 'running'")}
-    orphans = [path for path in workspaces.iterdir() if str(path) not in owned]
+    folders = {str(path): path for path in workspaces.iterdir()}
+    owners = connection.execute(statement("read_workspace_owners"), {"folders": list(folders)}).fetchall()
+    kept = {folder for folder, build_id, is_at_work in owners if is_at_work or is_alive(connection, build_id)}
+    orphans = [path for folder, path in folders.items() if folder not in kept]
     for path in orphans:
         Workspace(path).remove()
     return orphans

@@ -1,8 +1,8 @@
 -- The last look before the commit: what was just written and is excluded (as of the re-check), forgotten or renumbered.
 with flagged as (
-    select user_id, agent_id, session_id, message_id, run_index
+    select user_id, agent_id, session_id, message_id, run_index, is_active
       from orbitpilot.message
-     where not_remembered and is_active and pg_visible_in_snapshot(flag_xid, %(snapshot)s::pg_snapshot)
+     where not_remembered and pg_visible_in_snapshot(flag_xid, %(snapshot)s::pg_snapshot)
 ), excluded as (
     select written.user_id, written.agent_id, written.source_id
       from written_pair as written join flagged using (user_id, agent_id, session_id, message_id)
@@ -13,7 +13,7 @@ with flagged as (
       join flagged
         on (flagged.user_id, flagged.agent_id, flagged.session_id, flagged.run_index)
          = (asked.user_id, asked.agent_id, asked.session_id, asked.run_index)
-     where written.has_reply
+     where written.has_reply and flagged.is_active
 )
 select (select count(*) from excluded),
        (select count(*) from written_pair join memory.tombstone using (user_id, agent_id, session_id)),

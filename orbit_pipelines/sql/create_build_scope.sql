@@ -12,6 +12,8 @@ create temp table written_pair (user_id text collate "C", agent_id text collate 
     message_id text collate "C", source_id text collate "C", has_reply boolean) on commit drop;
 create temp table fresh_skip (like scope_source, reason text) on commit drop;
 create temp table left_text (user_id text collate "C", agent_id text collate "C", content_hash bytea) on commit drop;
+create temp table unused_text (user_id text collate "C", agent_id text collate "C", model text collate "C",
+    content_hash bytea) on commit drop;
 create temp table bereft_store (user_id text collate "C", agent_id text collate "C") on commit drop;
 create temp table updated_chunk (like scope_source, chunk_index int, content_hash bytea,
     session_id text, message_id text, reply_message_ids text[], spans jsonb, origin_class text, session_kind text,

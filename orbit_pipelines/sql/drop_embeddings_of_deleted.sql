@@ -1,20 +1,11 @@
--- In a store that lost something for good, a vector stays only if a live chunk has it, or a pair or record that is
--- still there had that text and didn't lose it by a deletion (a deleted reply's text goes although its pair stays).
-with unused as materialized (
-    select cached.user_id, cached.agent_id, cached.model, cached.content_hash
-      from bereft_store as bereft
-      join memory.embedding_cache as cached using (user_id, agent_id)
-     where not exists (select from memory.chunk as live
-                        where (live.user_id, live.agent_id, live.content_hash)
-                            = (cached.user_id, cached.agent_id, cached.content_hash))
-), last_seen as materialized (
+-- In a store that lost something for good, an unused vector stays only if a pair or record that is still there had that
+-- text and didn't lose it by a deletion (a deleted reply's text goes although its pair stays).
+with last_seen as materialized (
     select distinct on (change.user_id, change.agent_id, change.source_key, change.source_id, change.content_hash)
            change.user_id, change.agent_id, change.source_key, change.source_id, change.content_hash, change.reason,
            left(change.source_id, -position(':' in reverse(change.source_id))) as session_id
-      from bereft_store as bereft
-      join memory.change as change using (user_id, agent_id)
-     where (change.user_id, change.agent_id, change.content_hash)
-        in (select user_id, agent_id, content_hash from unused)
+      from unused_text as unused
+      join memory.change as change using (user_id, agent_id, content_hash)
      order by 1, 2, 3, 4, 5, change.changed_at desc, change.action = 'removed' desc
 ), kept as materialized (
     select last_seen.user_id, last_seen.agent_id, last_seen.content_hash
@@ -33,7 +24,7 @@ with unused as materialized (
      where last_seen.reason not in ('message_deleted', 'session_deleted', 'account_deleted')
 )
 delete from memory.embedding_cache as cached
- using unused
+ using unused_text as unused
  where (cached.user_id, cached.agent_id, cached.model, cached.content_hash)
      = (unused.user_id, unused.agent_id, unused.model, unused.content_hash)
    and not exists (select from kept

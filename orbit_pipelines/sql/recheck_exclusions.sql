@@ -1,10 +1,15 @@
 -- One statement, so that what it finds and the snapshot that says up to when are the same moment.
-with excluded_run as (
-    select distinct message.user_id, message.agent_id, message.session_id, message.run_index
+with flagged as (
+    select message.user_id, message.agent_id, message.session_id, message.pair_index, message.run_index,
+           -- One that left its branch meanwhile was in its run when the run was read.
+           message.is_active or not pg_visible_in_snapshot(message.content_xid, %(snapshot)s::pg_snapshot)
+               as was_in_its_run
       from orbitpilot.message as message
      where message.flag_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
        and not pg_visible_in_snapshot(message.flag_xid, %(snapshot)s::pg_snapshot)
-       and message.not_remembered and message.is_active
+       and message.not_remembered
+), excluded_run as (
+    select distinct user_id, agent_id, session_id, run_index from flagged where was_in_its_run
 ), forgotten as (
     select tombstone.user_id, tombstone.agent_id, tombstone.session_id
       from memory.tombstone as tombstone
@@ -15,6 +20,9 @@ with excluded_run as (
            member.pair_index::text as item, member.not_remembered as is_flagged
       from excluded_run
       join orbitpilot.message as member using (user_id, agent_id, session_id, run_index)
+    union all
+    select 'message', flagged.user_id, flagged.agent_id, flagged.session_id, flagged.pair_index::text, true
+      from flagged where not flagged.was_in_its_run
     union all
     select 'record', record.user_id, record.agent_id, record.source_key, record.source_id, true
       from orbitpilot.record as record

@@ -365,3 +365,24 @@ def test_the_publish_itself_refuses_what_no_step_may_have_staged(world: World, t
         build(run)
     assert world.contents() == {}
     assert world.sql("select status from memory.build") == [("failed",)]
+
+
+def test_a_message_flagged_and_left_behind_during_a_build_is_not_published(world: World) -> None:
+    me = world.account("me")
+    first, _, _, _, _ = world.say(me, "s", "My code is 4417.", "Find me a café.", "> Le Zinc.", "Thanks.", "> Sure.")
+    run = extracted(world)
+    world.remember(me, "s", first, remembered=False)
+    world.sql("update orbitpilot.message set is_active = false where message_id = %s", first)
+    build(run)
+    assert world.contents() == {"s:2": "Thanks.\n\nSure."}
+
+
+def test_a_build_does_not_take_the_workspace_of_one_that_is_still_checking_what_it_published(world: World) -> None:
+    me = world.account("me")
+    world.say(me, "s", "I like tea.")
+    run = world.run()
+    run.diff_apply()
+    world.build()
+    assert run.workspace.parts("chunks") != []
+    run.close()
+    assert list(world.settings.workspaces.iterdir()) == []
