@@ -86,3 +86,30 @@ def test_a_large_export_passes_through_little_memory(kind: str, tmp_path: Path) 
     assert seen["messages"] > 50_000
     assert seen["problems"] == {}
     assert seen["grown"] < 30_000_000
+
+
+def entries() -> Iterator[bytes]:
+    """The lines of one transcript of at least ``SIZE`` bytes, nearly all of them what its tools returned."""
+    yield b'{"type": "session", "version": 3, "id": "s", "cwd": "/"}\n'
+    for number in range(0, SIZE, 20_000):
+        parent = None if number == 0 else f"a{number - 20_000}"
+        yield (json.dumps(write_entry(f"u{number}", parent, "user", WORDS[:50])) + "\n").encode()
+        yield (json.dumps(write_entry(f"r{number}", f"u{number}", "toolResult", "r" * 20_000)) + "\n").encode()
+        yield (json.dumps(write_entry(f"a{number}", f"r{number}", "assistant", WORDS[:50])) + "\n").encode()
+
+
+def write_entry(identifier: str, parent: str | None, role: str, text: str) -> dict[str, Any]:
+    message = {"role": role, "content": [{"type": "text", "text": text}]}
+    return {"type": "message", "id": identifier, "parentId": parent, "message": message}
+
+
+def test_a_long_transcript_takes_no_more_memory_than_what_was_said(tmp_path: Path) -> None:
+    path = tmp_path / "transcript"
+    with path.open("wb") as file:
+        file.writelines(entries())
+    command = [sys.executable, "-c", READ, str(path)]
+    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    seen = json.loads(child.stdout)
+    assert seen["messages"] == 2 * SIZE / 20_000
+    assert seen["problems"] == {}
+    assert seen["grown"] < 30_000_000

@@ -231,12 +231,6 @@ def test_what_is_left_out_or_doubtful_is_counted_and_named(traits: Any) -> None:
     assert (places["broken_line"], places["empty_conversation"]) == ("line 55", "session claw-empty")
 
 
-def test_results_of_tools_take_no_room(read_text: Callable[..., Reading]) -> None:
-    result = entry("r1", "u1", "toolResult", "UNSEEN " * 1000)
-    sessions, _ = read_text(lines(entry("u1", None, "user", "Big?"), result, entry("a1", "r1", "assistant", "Big.")))
-    assert texts(sessions[0]) == ["Big?", "Big."]
-
-
 @pytest.mark.parametrize(
     "value",
     [
