@@ -28,22 +28,8 @@ NAMES = [" ".join(path) for path, _ in ALL_COMMANDS]
 
 
 def test_there_are_all_the_commands_people_were_promised() -> None:
-    promised = {
-        "import",
-        "build",
-        "status",
-        "pairs",
-        "why",
-        "flag",
-        "assign",
-        "switch",
-        "up",
-        "down",
-        "db-url",
-        "migrate",
-    }
-    assert {f"orbit {name}" for name in promised} <= set(NAMES)
-    assert {"orbit account add", "orbit plan add", "orbit demo"} <= set(NAMES)
+    promised = {"import", "build", "status", "pairs", "why", "flag", "account", "plan", "assign", "switch", "up", "down"}
+    assert promised <= {path[1] for path, _ in ALL_COMMANDS}
 
 
 @pytest.mark.parametrize(("path", "command"), ALL_COMMANDS, ids=NAMES)
@@ -55,7 +41,7 @@ def test_every_help_shows_an_example(path: tuple[str, ...], command: Any) -> Non
 @pytest.mark.parametrize(("path", "command"), ALL_COMMANDS, ids=NAMES)
 def test_every_command_is_documented_with_an_example(path: tuple[str, ...], command: Any) -> None:
     name = " ".join(path)
-    heading, found, rest = COMMANDS_PAGE.partition(f"\n### {name}\n")
+    _, found, rest = COMMANDS_PAGE.partition(f"\n### {name}\n")
     assert found, f"add a section '### {name}' to docs/commands.md"
     section = rest.partition("\n### ")[0]
     assert "```console\n$ " in section

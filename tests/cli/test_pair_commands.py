@@ -1,6 +1,8 @@
+from collections.abc import Callable
 from typing import Any
 
 Orbit = Any
+Build = Callable[[], int]
 
 
 def states(orbit: Orbit) -> list[tuple[str, str | None]]:
@@ -24,19 +26,19 @@ def test_every_pair_is_listed_in_session_and_pair_order(imported: Orbit) -> None
     assert (pairs[3]["user_text"], pairs[3]["reply_text"]) == ("Pour ma mère.", None)
 
 
-def test_a_flag_is_pending_until_the_next_build_and_so_is_its_return(imported: Orbit) -> None:
+def test_a_flag_is_pending_until_the_next_build_and_so_is_its_return(imported: Orbit, build: Build) -> None:
     assert {state for state, _ in states(imported)} == {"pending"}
-    imported.json("build")
+    build()
     assert {state for state, _ in states(imported)} == {"remembered"}
     flagged = imported("flag", "s1", "s1-0", "--user", "ana", "--not-remembered")
     assert "orbit build" in flagged.stdout
     assert states(imported)[0] == ("pending_removal", "not_remembered")
-    imported.json("build")
+    build()
     assert states(imported)[0] == ("not_remembered", "not_remembered")
     assert imported.json("why", "s1", "s1-0", "--user", "ana")["in_memory"] is False
     imported("flag", "s1", "s1-0", "--user", "ana", "--remembered")
     assert states(imported)[0] == ("pending_return", "remembered_again")
-    imported.json("build")
+    build()
     assert states(imported)[0][0] == "remembered"
 
 
@@ -50,8 +52,8 @@ def test_the_same_flag_again_changes_nothing(imported: Orbit) -> None:
     assert "already" in again.stdout
 
 
-def test_why_names_the_reason_and_the_build(imported: Orbit) -> None:
-    build_id = imported.json("build")["build_id"]
+def test_why_names_the_reason_and_the_build(imported: Orbit, build: Build) -> None:
+    build_id = build()
     story = imported.json("why", "s1", "s1-0", "--user", "ana")
     assert story["in_memory"] is True
     assert story["decision"]["build_id"] == build_id
@@ -59,11 +61,8 @@ def test_why_names_the_reason_and_the_build(imported: Orbit) -> None:
 
 
 def test_what_is_not_there_is_a_wrong_use_that_says_where_to_look(imported: Orbit) -> None:
-    for command in (
-        ["why", "s1", "none"],
-        ["flag", "s9", "s1-0", "--remembered"],
-        ["flag", "s1", "s1-1", "--remembered"],
-    ):
+    flag = ["flag", "--remembered"]
+    for command in (["why", "s1", "none"], [*flag, "s9", "s1-0"], [*flag, "s1", "s1-1"]):
         result = imported(*command, "--user", "ana")
         assert result.exit_code == 2
         assert result.stdout == ""
