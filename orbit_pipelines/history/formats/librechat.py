@@ -55,11 +55,13 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
             continue
         turn = _turn(message, f"message {number} of {where}", problems)
         parent = nested_in
-        if parent == UNSAID and conversation.get("branches") is not False:
+        if parent == UNSAID:
             is_reply = _role(message) == "assistant"
             parent = named_parent(message, "parentMessageId", _ROOTS, is_reply=is_reply)
         named.append((key, parent))
         turns[key] = turn
+    if conversation.get("branches") is False and not _is_chain(named):
+        named = [(key, UNSAID) for key, _ in named]
     messages, left_behind = split_branch(turns, branch_in_view(named, turns, None, where, problems), where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
@@ -103,6 +105,13 @@ def _walk(conversation: Mapping[str, object]) -> Iterator[tuple[str, dict[str, o
         key = usable_id(message.get("messageId")) or key
         yield key, message, nested_in
         waiting.extend((child, key) for child in reversed(as_list(message.get("children"))))
+
+
+def _is_chain(named: list[tuple[str, str | None]]) -> bool:
+    """Say whether the links lead through all messages one by one."""
+    keys = {key for key, _ in named}
+    parents = {parent for _, parent in named}
+    return len(parents) == len(named) and parents - keys == {None}
 
 
 def _turn(message: Mapping[str, object], where: str, problems: Problems) -> Turn | None:

@@ -61,7 +61,7 @@ def _read_chat(record: Mapping[str, object], where: str, problems: Problems) -> 
     if leaf not in nodes or as_word(nodes[leaf].get("role")) is None:
         leaf = None
         if nodes and "history" in chat:
-            problems.add("current_node_missing", where, "currentId is no usable message; the newest leaf was taken")
+            problems.add("current_node_missing", where, "currentId is not a usable message; the newest leaf was taken")
     branch = branch_in_view(_named_parents(nodes), turns, leaf, where, problems)
     messages, left_behind = split_branch(turns, branch, where, problems)
     if not messages:

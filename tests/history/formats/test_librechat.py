@@ -87,6 +87,23 @@ def test_what_is_left_out_or_doubtful_is_counted_and_named(traits: Any) -> None:
     assert set(problems.counts.values()) == {1}
 
 
+def test_a_list_without_branches_follows_its_links_or_else_its_order(read_text: Callable[..., Reading]) -> None:
+    def message(identifier: str, parent: str | None) -> dict[str, Any]:
+        return {
+            "messageId": identifier,
+            "parentMessageId": parent,
+            "isCreatedByUser": identifier[0] == "u",
+            "text": "x",
+        }
+
+    mixed = [message("a1", "u1"), message("u2", "a1"), message("u1", None)]
+    torn = [message("u1", None), message("a1", "u1"), message("a1b", "u1")]
+    for messages, branch in ((mixed, ["u1", "a1", "u2"]), (torn, ["u1", "a1", "a1b"])):
+        sessions, _ = read_text({"conversationId": "c", "branches": False, "messages": messages})
+        assert ids(sessions[0]) == branch
+        assert sessions[0].left_behind == frozenset()
+
+
 @pytest.mark.parametrize("separators", [(",", ":"), (",\n", ":")], ids=["one line", "many lines"])
 def test_a_tree_is_read_however_deeply_it_is_nested(read_text: Callable[..., Reading], separators: Any) -> None:
     depth = 5_000
