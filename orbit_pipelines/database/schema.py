@@ -13,13 +13,20 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from orbit_pipelines.database.connection import connect, describe
+from orbit_pipelines.database.roles import grant_roles
 from orbit_pipelines.errors import DatabaseUnavailable, OrbitError, OutOfSpace, SchemaMismatch
 
 PostgresConnection = psycopg.Connection[TupleRow]
 
 
-def migrate(url: str, revision: str = "head") -> None:
-    """Bring a database to a revision; safe when several processes do it at once (threads may not: alembic's context).
+def migrate(url: str, revision: str = "head") -> tuple[str, ...]:
+    """Bring a database to a revision, and its roles and grants to what this program says.
+
+    Safe when several processes do it at once (threads may not: alembic's context).
+
+    Returns:
+        What an administrator must run before the roles can be made; empty where they are, or the revision has none.
+        The schema is current either way, and whoever owns it can work.
 
     Raises:
         SchemaMismatch: the database was made by a newer program.
@@ -32,6 +39,7 @@ def migrate(url: str, revision: str = "head") -> None:
     try:
         with engine.begin() as connection:
             command.upgrade(_configuration(connection=connection), revision)
+        return _grant_roles(url)
     except (psycopg.Error, DBAPIError) as error:
         explanation = _explained(error.orig if isinstance(error, DBAPIError) else error, url)
         if explanation is None:
@@ -65,6 +73,13 @@ def require_current_schema(connection: PostgresConnection) -> None:
 def head_revision() -> str:
     """Return the revision this program works with."""
     return str(_scripts().get_current_head())
+
+
+def _grant_roles(url: str) -> tuple[str, ...]:
+    with connect(url) as connection:
+        with connection.transaction():
+            knows_roles = connection.execute("select to_regclass('memory.database_role') is not null").fetchone()
+        return grant_roles(connection) if knows_roles == (True,) else ()
 
 
 def _explained(cause: BaseException | None, url: str) -> OrbitError | None:
