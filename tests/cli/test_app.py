@@ -28,7 +28,7 @@ NAMES = [" ".join(path) for path, _ in ALL_COMMANDS]
 
 
 def test_there_are_all_the_commands_people_were_promised() -> None:
-    promised = {"import", "build", "status", "pairs", "why", "flag", "account", "plan", "assign", "switch", "up", "down"}
+    promised = {"import", "build", "status", "pairs", "why", "flag", "account", "plan", "assign", "switch", "up"}
     assert promised <= {path[1] for path, _ in ALL_COMMANDS}
 
 
