@@ -69,6 +69,49 @@ def test_migrate_says_from_where_to_where(environment: Settings) -> None:
     assert f"empty → {head_revision()}" in result.output
 
 
+def test_migrate_tells_what_an_administrator_must_run(
+    environment: Settings, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert environment.database_url is not None
+    owner = environment.database_url.replace("postgres@", "plain_owner@")
+    with connect(environment.database_url) as connection:
+        connection.execute("create role plain_owner login")
+        for (command,) in connection.execute(
+            "select format('alter table %s owner to plain_owner', oid::regclass) from pg_class"
+            " where relnamespace in ('orbitpilot'::regnamespace, 'memory'::regnamespace) and relkind in ('r', 'p')"
+            " union all select 'grant usage, create on schema orbitpilot, memory to plain_owner'"
+            " union all select 'grant select, update on public.orbit_schema_version to plain_owner'"
+        ).fetchall():
+            connection.execute(command)
+    monkeypatch.setenv("ORBIT_DATABASE_URL", owner)
+    load_settings.cache_clear()
+
+    migrated = runner.invoke(app, ["migrate"])
+    printed = runner.invoke(app, ["roles", "--sql"])
+
+    assert (migrated.exit_code, printed.exit_code) == (0, 0)
+    assert "up to date" in migrated.stdout
+    assert "administrator" in migrated.stderr
+    assert printed.stdout.count("create role") == 3
+    assert printed.stdout in migrated.stderr
+
+
+def test_roles_shows_them_before_and_after_migrating(environment: Settings) -> None:
+    before = runner.invoke(app, ["roles"])
+    assert "Make them with: orbit migrate" in before.output
+
+    assert runner.invoke(app, ["migrate"]).exit_code == 0
+
+    roles = json.loads(runner.invoke(app, ["roles", "--json"]).stdout)
+    assert [(role["kind"], role["exists"]) for role in roles] == [
+        ("pipeline", True),
+        ("app", True),
+        ("analyst", True),
+    ]
+    assert "orbit migrate" not in runner.invoke(app, ["roles"]).output
+    assert runner.invoke(app, ["roles", "--sql"]).output == ""
+
+
 def test_down_says_when_nothing_runs(environment: Settings) -> None:
     result = runner.invoke(app, ["down"])
 
