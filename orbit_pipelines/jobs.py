@@ -19,8 +19,8 @@ full_rebuild = dg.define_asset_job(
 )
 audit = dg.define_asset_job(
     AUDIT,
-    dg.AssetSelection.checks_for_assets("diff_apply"),
-    description="Check the whole of memory against the application's tables and its lineage; changes nothing.",
+    dg.AssetSelection.all_asset_checks(),
+    description="Check the contract of the application's tables and the whole of memory against the application's tables and its lineage; changes nothing.",
 )
 
 schedules = [
