@@ -16,7 +16,8 @@ from typing import Any
 
 import polars as pl
 
-SHARDS = 16
+MOST_SHARDS = 16
+_ROWS_PER_SHARD = 2_500
 _COMPLETE = "_complete"
 
 
@@ -90,9 +91,17 @@ class Workspace:
 
 
 def split_by_store(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Return the rows of each store hash apart, with the hash."""
+    """Return the rows of each store hash apart, with the hash's number.
+
+    A small frame is one part: every part costs each step some milliseconds, and a forget that deletes it leaves few
+    other stores to the next build.
+    """
+    shards = min(MOST_SHARDS, max(1, frame.height // _ROWS_PER_SHARD))
+    if shards == 1:
+        yield 0, frame
+        return
     stores = frame.select("user_id", "agent_id").unique()
-    hashes = [zlib.crc32(f"{user}\x00{agent}".encode()) % SHARDS for user, agent in stores.iter_rows()]
+    hashes = [zlib.crc32(f"{user}\x00{agent}".encode()) % shards for user, agent in stores.iter_rows()]
     sharded = frame.join(
         stores.with_columns(pl.Series("shard", hashes, dtype=pl.UInt8)),
         on=("user_id", "agent_id"),

@@ -42,9 +42,16 @@ def test_a_half_written_part_is_no_part(tmp_path: Path) -> None:
     assert workspace.parts("frame") == ["part"]
 
 
-def test_a_store_is_in_one_shard_only(tmp_path: Path) -> None:
-    shards = list(split_by_store(ROWS))
-    stores = [set(rows.select("user_id", "agent_id").rows()) for _, rows in shards]
-    assert sum(len(each) for each in stores) == 3
-    assert sorted(text for _, rows in shards for text in rows["text"]) == ["1", "2", "3"]
-    assert [number for number, _ in split_by_store(ROWS)] == [number for number, _ in shards]
+def test_a_store_is_in_one_shard_only() -> None:
+    people = pl.DataFrame({"number": range(10_000)}).select(
+        (pl.col("number") % 40).cast(pl.String).alias("user_id"), pl.lit("a").alias("agent_id"), "number"
+    )
+    shards = list(split_by_store(people))
+    assert len(shards) == 4
+    assert sum(rows["user_id"].n_unique() for _, rows in shards) == 40
+    assert sorted(number for _, rows in shards for number in rows["number"]) == list(range(10_000))
+    assert all(rows["number"].is_sorted() for _, rows in shards)
+
+
+def test_a_small_frame_is_one_part() -> None:
+    assert [(number, rows.height) for number, rows in split_by_store(ROWS)] == [(0, 3)]
