@@ -20,7 +20,8 @@ full_rebuild = dg.define_asset_job(
 audit = dg.define_asset_job(
     AUDIT,
     dg.AssetSelection.all_asset_checks(),
-    description="Check the contract of the application's tables and the whole of memory against the application's tables and its lineage; changes nothing.",
+    description="Check the application's tables against their contract, and the whole of memory against those tables "
+    "and its lineage; changes nothing.",
 )
 
 schedules = [

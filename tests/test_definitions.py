@@ -47,10 +47,13 @@ def test_a_build_job_runs_every_asset(key: str) -> None:
     assert {asset.to_user_string() for asset in job.asset_layer.selected_asset_keys} == set(EDGES)
 
 
-def test_the_audit_runs_no_asset() -> None:
+def test_the_audit_runs_every_check_and_no_asset() -> None:
     job = defs.resolve_job_def(jobs.AUDIT)
+    checks = {f"{key.asset_key.to_user_string()}_{key.name}" for key in defs.resolve_asset_graph().asset_check_keys}
 
     assert not job.asset_layer.selected_asset_keys
+    assert set(job.graph.node_dict) == checks
+    assert "diff_apply_index_equals_extraction" in checks
 
 
 def test_what_runs_by_itself_runs_from_the_start() -> None:
