@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from tests.worlds import World
 
 pytest_plugins = ["tests.worlds"]
+
+# Nothing is asserted by time: not by hypothesis either.
+hypothesis.settings.register_profile("orbit", deadline=None)
+hypothesis.settings.load_profile("orbit")
 
 TEMPLATE = "orbit_template"
 CREATE_TEMPLATE = (

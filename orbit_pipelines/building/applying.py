@@ -10,7 +10,7 @@ from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
 from orbit_pipelines.building.recheck import Recheck
 from orbit_pipelines.building.staging import SOURCE_TYPES, Publication
 from orbit_pipelines.building.verdicts import SKIPPED_REASONS
-from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.binary_copy import copy_frame, stage_frame
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import NothingStagedMayPass
 from orbit_pipelines.model import CHAT_HISTORY, Action, Reason
@@ -67,13 +67,11 @@ def apply_diff(publication: Publication, diff: ChunkDiff, written: pl.DataFrame,
         connection.execute(statement("delete_scope_chunks"), {"everyone": publication.extraction.is_everything})
     else:
         if diff.removed.height:
-            copy_frame(connection, "doomed_chunk", diff.removed, {**SOURCE_TYPES, "chunk_index": "int4"})
-            connection.execute("analyze doomed_chunk")
+            stage_frame(connection, "doomed_chunk", diff.removed, {**SOURCE_TYPES, "chunk_index": "int4"})
             connection.execute(statement("delete_chunks"))
         if diff.updated.height:
             types = {name: _CHUNK_TYPES[name] for name in CHUNK_KEYS if name != "model"}
-            copy_frame(connection, "updated_chunk", diff.updated, types)
-            connection.execute("analyze updated_chunk")
+            stage_frame(connection, "updated_chunk", diff.updated, types)
             connection.execute(statement("update_chunks"), {"build_id": publication.build_id})
     if written.height:
         _insert(publication, written.select(*PLACE), fetched.select(*TEXT_KEY, "embedding"))
@@ -126,8 +124,7 @@ def skips_of(records: pl.DataFrame) -> pl.DataFrame:
 def record_skips(publication: Publication, skips: pl.DataFrame) -> None:
     """End the skips of the scope that hold no longer and begin the new ones; one that goes on is not touched."""
     connection = publication.connection
-    copy_frame(connection, "fresh_skip", skips, {**SOURCE_TYPES, "reason": "text"})
-    connection.execute("analyze fresh_skip")
+    stage_frame(connection, "fresh_skip", skips, {**SOURCE_TYPES, "reason": "text"})
     parameters = {"build_id": publication.build_id, "everyone": publication.extraction.is_everything}
     connection.execute(statement("end_skips"), parameters)
     connection.execute(statement("begin_skips"), parameters)
@@ -160,12 +157,11 @@ def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> No
     if diff.removed.is_empty():
         return
     connection = publication.connection
-    copy_frame(connection, "left_text", diff.removed.select(*_TEXT_TYPES).unique(), _TEXT_TYPES)
+    stage_frame(connection, "left_text", diff.removed.select(*_TEXT_TYPES).unique(), _TEXT_TYPES)
     connection.execute(statement("touch_cached_embeddings"))
     bereft = diff.removed.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
     if bereft.height:
-        copy_frame(connection, "bereft_store", bereft, {"user_id": "text", "agent_id": "text"})
-        connection.execute("analyze bereft_store")
+        stage_frame(connection, "bereft_store", bereft, {"user_id": "text", "agent_id": "text"})
         connection.execute(statement("find_unused_embeddings"))
         connection.execute("analyze unused_text")
         connection.execute(statement("drop_embeddings_of_deleted"))
@@ -193,8 +189,7 @@ def refuse_unfit(publication: Publication, written: pl.DataFrame, news: Recheck)
     if pairs.is_empty():
         return
     connection = publication.connection
-    copy_frame(connection, "written_pair", pairs, _WRITTEN_TYPES)
-    connection.execute("analyze written_pair")
+    stage_frame(connection, "written_pair", pairs, _WRITTEN_TYPES)
     row = connection.execute(statement("count_unfit_chunks"), {"snapshot": news.snapshot}).fetchone()
     excluded, forgotten, renumbered = row or (0, 0, 0)
     if excluded or forgotten or renumbered:

@@ -51,29 +51,20 @@ class ChunkDiff:
 
 def diff_chunks(stored: pl.DataFrame, fresh: pl.DataFrame) -> ChunkDiff:
     """Compare stored chunks with freshly made ones, both ``CHUNK_KEYS`` rows of the same extent."""
-    other = pl.col("content_hash").ne_missing(pl.col("content_hash_stored")) | pl.col("model").ne_missing(
+    is_other_text = pl.col("content_hash").ne_missing(pl.col("content_hash_stored")) | pl.col("model").ne_missing(
         pl.col("model_stored")
     )
-    met = fresh.join(stored, on=PLACE, how="inner", suffix="_stored", maintain_order="left").with_columns(
-        other.alias("is_other_text")
+    is_described_otherwise = pl.any_horizontal(_differs(name, dtype) for name, dtype in _DESCRIPTION.items())
+    met = fresh.join(stored, on=PLACE, how="inner", suffix="_stored", maintain_order="left").select(
+        *CHUNK_KEYS,
+        is_other_text.alias("is_other_text"),
+        is_described_otherwise.alias("is_described_otherwise"),
     )
-    differs = pl.any_horizontal(_differs(name, dtype) for name, dtype in _DESCRIPTION.items())
-    replaced = met.filter("is_other_text").select(*PLACE)
-    kept = met.filter(~pl.col("is_other_text")).with_columns(differs.alias("is_described_otherwise"))
-    updated = kept.filter("is_described_otherwise").select(*CHUNK_KEYS)
+    kept = met.filter(~pl.col("is_other_text")).select(*PLACE)
+    updated = met.filter(~pl.col("is_other_text") & pl.col("is_described_otherwise")).select(*CHUNK_KEYS)
     return ChunkDiff(
-        inserted=pl.concat(
-            [
-                fresh.join(stored, on=PLACE, how="anti", maintain_order="left"),
-                fresh.join(replaced, on=PLACE, how="semi", maintain_order="left"),
-            ]
-        ),
-        removed=pl.concat(
-            [
-                stored.join(fresh, on=PLACE, how="anti", maintain_order="left"),
-                stored.join(replaced, on=PLACE, how="semi", maintain_order="left"),
-            ]
-        ),
+        inserted=fresh.join(kept, on=PLACE, how="anti", maintain_order="left"),
+        removed=stored.join(kept, on=PLACE, how="anti", maintain_order="left"),
         updated=updated,
         unchanged=kept.height - updated.height,
     )

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import psycopg
 
-from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.binary_copy import copy_frame, stage_frame
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.database.vectors import to_wire
 from orbit_pipelines.embedders.protocol import Embedder
@@ -99,8 +99,7 @@ def find_known(connection: psycopg.Connection[Any], texts: pl.DataFrame, model: 
             'create temp table wanted_text (user_id text collate "C", agent_id text collate "C", content_hash bytea)'
             " on commit drop"
         )
-        copy_frame(connection, "wanted_text", texts, {"user_id": "text", "agent_id": "text", "content_hash": "bytea"})
-        connection.execute("analyze wanted_text")
+        stage_frame(connection, "wanted_text", texts, {"user_id": "text", "agent_id": "text", "content_hash": "bytea"})
         with connection.cursor(binary=True) as cursor:
             rows = cursor.execute(statement("find_known_embeddings"), {"model": model, "fetch": fetch}).fetchall()
         connection.execute("drop table wanted_text")

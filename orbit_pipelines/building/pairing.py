@@ -87,7 +87,7 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
         messages: ``MESSAGES`` rows sorted by session; runs must be whole. Roles other than user and assistant break
             nothing and are ignored.
     """
-    numbered = cut_recalled_blocks(messages).with_columns(pl.struct(_SESSION).rle_id().alias("session_no"))
+    numbered = cut_recalled_blocks(messages).lazy().with_columns(pl.struct(_SESSION).rle_id().alias("session_no"))
     asked = numbered.filter(pl.col("role") == "user")
     is_said = pl.col("is_active") & pl.col("content").str.contains(r"\S")
     answering = (
@@ -108,8 +108,8 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
     )
     no_ids = pl.lit([], dtype=pl.List(pl.String))
     return (
-        asked.join(answering, on=("session_no", "pair_index"), how="left")
-        .join(run_flags, on=("session_no", "run_index"), how="left")
+        asked.join(answering, on=("session_no", "pair_index"), how="left", maintain_order="left")
+        .join(run_flags, on=("session_no", "run_index"), how="left", maintain_order="left")
         .select(
             "user_id",
             "agent_id",
@@ -141,6 +141,7 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
             (pl.col("is_recalled") | pl.col("has_recalled_reply").fill_null(value=False)).alias("has_recalled"),
         )
         .match_to_schema(RECORDS)
+        .collect()
     )
 
 

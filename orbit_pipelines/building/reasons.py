@@ -46,9 +46,10 @@ def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, histor
         history: ``HISTORY``, one row for every source in ``diff.removed`` or ``diff.inserted``; sources that were
             never covered may be missing.
     """
-    touched = pl.concat([diff.removed.select(*SOURCE), diff.inserted.select(*SOURCE)]).unique()
+    touched = pl.concat([diff.removed.select(*SOURCE), diff.inserted.select(*SOURCE)]).unique().lazy()
     had = (
-        stored.join(touched, on=SOURCE, how="semi")
+        stored.lazy()
+        .join(touched, on=SOURCE, how="semi")
         .group_by(*SOURCE)
         .agg(
             pl.col("reply_message_ids").first().alias("stored_reply_ids"),
@@ -56,21 +57,22 @@ def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, histor
             pl.lit(value=True).alias("was_stored"),
         )
     )
-    now = diff.inserted.group_by(*SOURCE).agg(
+    now = diff.inserted.lazy().group_by(*SOURCE).agg(
         pl.col("recipe").first().alias("fresh_recipe"),
         pl.col("content_hash").bin.encode("hex").alias("fresh_hashes"),
     )
     facts = (
-        touched.join(records.with_columns(pl.lit(value=True).alias("is_known")), on=SOURCE, how="left")
+        touched.join(records.lazy().with_columns(pl.lit(value=True).alias("is_known")), on=SOURCE, how="left")
         .join(had, on=SOURCE, how="left")
         .join(now, on=SOURCE, how="left")
-        .join(history, on=SOURCE, how="left")
+        .join(history.lazy(), on=SOURCE, how="left")
         .with_columns(_lost_replies())
         .with_columns(_has_returned().alias("is_branch_returned"))
         .with_columns(_why_text_changed().alias("change"))
         .with_columns(_why_removed().alias("removed_reason"))
         .with_columns(_why_added().alias("added_reason"))
         .select(*SOURCE, "removed_reason", "added_reason")
+        .collect()
     )
 
     def reasoned(rows: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from orbit_pipelines.building.recheck import Recheck
 from orbit_pipelines.building.recipe import Recipe
 from orbit_pipelines.building.verdicts import JUDGED, TEXTS
 from orbit_pipelines.building.workspace import Workspace
-from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.binary_copy import stage_frame
 from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import BuildFailed
@@ -87,15 +87,13 @@ def stage_scope(publication: Publication, records: pl.DataFrame, news: Recheck) 
         [[user for user in extent.whole_users if user not in left_out]],
     )
     sessions = pl.concat([extent.sessions, news.forgotten]).unique().filter(~outside)
-    copy_frame(connection, "scope_session", sessions, dict.fromkeys(sessions.columns, "text"))
+    stage_frame(connection, "scope_session", sessions, dict.fromkeys(sessions.columns, "text"))
     if not extent.is_everything:
         sources = pl.concat([records.select(*SOURCE), extent.records]).unique().filter(~outside)
-        copy_frame(connection, "scope_source", sources, SOURCE_TYPES)
+        stage_frame(connection, "scope_source", sources, SOURCE_TYPES)
     frozen = records.filter(pl.col("verdict") == Reason.CONTRACT_BROKEN.value).select(*SOURCE)
-    copy_frame(connection, "frozen_source", frozen, SOURCE_TYPES)
+    stage_frame(connection, "frozen_source", frozen, SOURCE_TYPES)
     connection.execute("insert into left_out_user select unnest(%s::text[])", [list(left_out)])
-    for table in ("scope_user", "scope_session", "scope_source", "frozen_source", "left_out_user"):
-        connection.execute(f"analyze {table}".encode())
 
 
 def read_stored(publication: Publication) -> pl.DataFrame:
@@ -120,8 +118,7 @@ def read_history(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
     ).fetchone()
     if touched.is_empty() or (diff.removed.is_empty() and has_past == (False,)):
         return pl.DataFrame(schema=HISTORY)
-    copy_frame(connection, "touched_source", touched, {**SOURCE_TYPES, "session_id": "text"})
-    connection.execute("analyze touched_source")
+    stage_frame(connection, "touched_source", touched, {**SOURCE_TYPES, "session_id": "text"})
     return read_frame(connection, statement("read_source_history"), {}, HISTORY)
 
 

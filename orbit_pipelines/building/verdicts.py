@@ -44,8 +44,8 @@ def judge(records: pl.DataFrame, sources: pl.DataFrame, quarantined: pl.DataFram
             assigned.
         quarantined: the sessions (``user_id``, ``agent_id``, ``session_id``) that break the contract.
     """
-    known = sources.with_columns(pl.lit(value=True).alias("is_source_known"))
-    broken = quarantined.with_columns(
+    known = sources.lazy().with_columns(pl.lit(value=True).alias("is_source_known"))
+    broken = quarantined.lazy().with_columns(
         pl.lit(value=True).alias("is_quarantined"), pl.lit(CHAT_HISTORY).alias("source_key")
     )
     has_reply = pl.col("reply_text").fill_null("").str.contains(r"\S") & ~pl.col("is_run_excluded")
@@ -56,7 +56,8 @@ def judge(records: pl.DataFrame, sources: pl.DataFrame, quarantined: pl.DataFram
         .otherwise(pl.lit(Reason.RECORD_EXCLUDED.value))
     )
     return (
-        records.join(known, on=("user_id", "source_key"), how="left", maintain_order="left")
+        records.lazy()
+        .join(known, on=("user_id", "source_key"), how="left", maintain_order="left")
         .join(broken, on=("user_id", "agent_id", "session_id", "source_key"), how="left", maintain_order="left")
         .with_columns(
             pl.when("is_forgotten")
@@ -89,6 +90,7 @@ def judge(records: pl.DataFrame, sources: pl.DataFrame, quarantined: pl.DataFram
         )
         .drop("is_source_known", "source_reason", "is_quarantined")
         .match_to_schema(JUDGED)
+        .collect()
     )
 
 
