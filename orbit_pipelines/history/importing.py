@@ -4,7 +4,8 @@ A file is one transaction. Its sessions are staged batch by batch and merged by 
 rules, each in the statement that keeps it, and this module their order. The same file twice changes no row.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -12,8 +13,8 @@ import psycopg
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.history.accounts import require_account
-from orbit_pipelines.history.identity import identify_sessions
-from orbit_pipelines.history.staging import batch_sessions, stage_batch
+from orbit_pipelines.history.identity import SessionNames, identify_messages
+from orbit_pipelines.history.staging import batch_sessions, read_ahead, stage_batch
 from orbit_pipelines.history.stream import ParsedSession
 from orbit_pipelines.model import Store
 
@@ -84,7 +85,7 @@ def import_sessions(
     Args:
         conn: a connection nobody else uses meanwhile.
         store: whose sessions they are.
-        sessions: one file's stream; an exception from it leaves nothing stored.
+        sessions: one file's stream, read in a thread of its own; an exception from it leaves nothing stored.
         hash_key: the installation's key; sessions without an id are named with it.
         mirror: delete messages that the file lacks, in the sessions it holds. Sessions it doesn't hold are left
             alone: an export of one conversation must not empty a store.
@@ -98,10 +99,12 @@ def import_sessions(
         require_account(conn, store.user_id)
         work = _Import(conn, store, mirror)
         work.begin()
-        for batch in batch_sessions(identify_sessions(sessions, hash_key), batch_messages):
-            work.merge(batch)
-            if on_progress is not None:
-                on_progress(work.read)
+        names = SessionNames(hash_key, work.find_known_sessions)
+        with closing(read_ahead(batch_sessions(identify_messages(sessions), batch_messages))) as batches:
+            for batch in batches:
+                work.merge(names.identify(batch))
+                if on_progress is not None:
+                    on_progress(work.read)
         return work.finish()
 
 
@@ -121,6 +124,17 @@ class _Import:
         self._run("lock_store_for_import")
         for table in _TABLES:
             self._conn.execute(statement(f"create_{table}"))
+
+    def find_known_sessions(self, openings: Collection[str]) -> Mapping[str, Mapping[str, Mapping[str, bytes]]]:
+        """Return what the store knows of sessions without an id of their own, for ``identity.SessionNames``."""
+        known: dict[str, dict[str, dict[str, bytes]]] = {opening: {} for opening in openings}
+        parameters = {**self._key, "openings": list(openings)}
+        found = self._conn.execute(statement("find_known_sessions"), parameters, prepare=False)
+        for opening, session_id, message_id, digest in found:
+            outline = known[opening].setdefault(session_id, {})
+            if message_id is not None:
+                outline[message_id] = digest
+        return known
 
     def merge(self, batch: list[ParsedSession]) -> None:
         """Store one batch. The order of the statements is the order of the rules; each one's file says its own."""

@@ -1,11 +1,14 @@
 """Sessions on their way into the database: cut into batches, and copied into the tables an import works on."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, cast
 
 import psycopg
 
 from orbit_pipelines.history.stream import ParsedSession
+
+T = TypeVar("T")
 
 BATCH_CHARACTERS = 16_000_000
 """Ends a batch of long messages early, so that memory stays bounded whatever the messages hold."""
@@ -20,7 +23,8 @@ def batch_sessions(sessions: Iterable[ParsedSession], batch_messages: int) -> It
     held: set[str | None] = set()
     messages = characters = 0
     for session in sessions:
-        if batch and (session.session_id in held or messages >= batch_messages or characters >= BATCH_CHARACTERS):
+        is_held = session.session_id is not None and session.session_id in held
+        if batch and (is_held or messages >= batch_messages or characters >= BATCH_CHARACTERS):
             yield batch
             batch, held = [], set()
             messages = characters = 0
@@ -31,6 +35,16 @@ def batch_sessions(sessions: Iterable[ParsedSession], batch_messages: int) -> It
         characters += sum(len(message.content) for message in session.messages)
     if batch:
         yield batch
+
+
+def read_ahead(batches: Iterator[T]) -> Generator[T]:
+    """Yield the batches, reading each next one in a thread while the last is stored; close it to end the thread."""
+    end = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="reading") as reader:
+        upcoming = reader.submit(next, batches, end)
+        while (batch := upcoming.result()) is not end:
+            upcoming = reader.submit(next, batches, end)
+            yield cast("T", batch)
 
 
 def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> None:

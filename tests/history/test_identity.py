@@ -1,13 +1,19 @@
 """Ids from content and place."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
+import psycopg
 import pytest
 
-from orbit_pipelines.history.identity import identify_messages, identify_sessions
+from orbit_pipelines.history.identity import Outline, SessionNames, identify_messages
+from orbit_pipelines.history.importing import import_sessions
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Role
+from orbit_pipelines.model import Store
 
 KEY = b"k" * 32
+Connection = psycopg.Connection[Any]
 
 
 def turn(
@@ -17,7 +23,7 @@ def turn(
 
 
 def session_ids(*sessions: ParsedSession, key: bytes = KEY) -> list[str | None]:
-    return [session.session_id for session in identify_sessions(sessions, key)]
+    return [session.session_id for session in SessionNames(key).identify(list(identify_messages(sessions)))]
 
 
 def nameless(*messages: ParsedMessage) -> ParsedSession:
@@ -71,16 +77,106 @@ def test_another_key_gives_another_id() -> None:
     ],
 )
 def test_messages_without_an_id_are_named_by_their_place(given: list[str | None], expected: list[str]) -> None:
-    named = identify_messages(tuple(turn("text", message_id=each) for each in given))
-    assert [message.message_id for message in named] == expected
+    [session] = identify_messages([nameless(*(turn("text", message_id=each) for each in given))])
+    assert [message.message_id for message in session.messages] == expected
 
 
 def test_the_parent_is_the_message_before_unless_the_format_knows() -> None:
-    named = identify_messages((turn("a"), turn("b"), turn("c", parent_id="elsewhere")))
-    assert [message.parent_id for message in named] == [None, "m0", "elsewhere"]
+    [session] = identify_messages([nameless(turn("a"), turn("b"), turn("c", parent_id="elsewhere"))])
+    assert [message.parent_id for message in session.messages] == [None, "m0", "elsewhere"]
 
 
 def test_what_is_on_the_branch_is_not_left_behind() -> None:
     session = ParsedSession("s", (turn("a", message_id="x"),), left_behind=frozenset({"x", "y"}))
-    [identified] = identify_sessions([session], KEY)
+    [identified] = identify_messages([session])
     assert identified.left_behind == {"y"}
+
+
+# ---------------------------------------------------------------- what is stored already
+
+HI = ("Hi", "Hello.")
+RAIN = (*HI, "Will it rain?", "No.")
+POEM = (*HI, "Write a poem.", "A line.")
+
+
+@pytest.fixture
+def brought(connection: Connection, store: Store) -> Any:
+    """Import conversations without ids as one file each call; return how many sessions and messages there are then."""
+
+    def bring(*conversations: tuple[str, ...], batch_messages: int = 1_000) -> tuple[int, int]:
+        sessions = [
+            nameless(*(turn(text, "assistant" if place % 2 else "user") for place, text in enumerate(texts)))
+            for texts in conversations
+        ]
+        import_sessions(connection, store, sessions, hash_key=KEY, batch_messages=batch_messages)
+        found = connection.execute(
+            "select count(distinct session_id), count(*) from orbitpilot.message where is_active"
+        ).fetchone()
+        connection.commit()
+        assert found is not None
+        sessions_held, messages_held = found
+        return int(sessions_held), int(messages_held)
+
+    return bring
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param([[RAIN], [RAIN]], (1, 4), id="the same again"),
+        pytest.param([[RAIN[:2]], [RAIN]], (1, 4), id="grown"),
+        pytest.param([[RAIN], [RAIN[:1]]], (1, 4), id="an older file"),
+        pytest.param([[RAIN], [(*RAIN[:3], "Yes.")]], (1, 4), id="a reply edited"),
+        pytest.param([[RAIN[:2]], [("Hi", "Good day.")]], (1, 2), id="the only reply edited"),
+        pytest.param([[RAIN, POEM], [POEM, RAIN]], (2, 8), id="in another order"),
+        pytest.param([[RAIN], [POEM, RAIN]], (2, 8), id="a new one with the same opening put first"),
+        pytest.param([[RAIN], [HI, RAIN]], (2, 6), id="a short new one with the same opening put first"),
+        pytest.param([[RAIN, POEM], [POEM]], (2, 8), id="the first of two gone from the file"),
+        pytest.param([[RAIN], [POEM]], (2, 8), id="two files imported one after the other"),
+        pytest.param([[RAIN], [POEM], [RAIN], [POEM, RAIN]], (2, 8), id="two files, and again"),
+        pytest.param([[HI, HI, HI], [HI, HI, HI]], (3, 6), id="three that are equal in everything"),
+        pytest.param([[HI, HI], [HI, RAIN]], (2, 6), id="one of two equal ones grown"),
+    ],
+)
+def test_equal_openings_do_not_run_into_each_other(
+    files: list[list[tuple[str, ...]]], expected: tuple[int, int], brought: Any
+) -> None:
+    for file in files:
+        found = brought(*file)
+    assert found == expected
+
+
+def test_the_size_of_batches_plays_no_part_when_the_same_comes_again(brought: Any) -> None:
+    file = (RAIN, HI, POEM, RAIN, HI)
+    for batch_messages in (1, 3, 1_000):
+        assert brought(*file, batch_messages=batch_messages) == (5, 16)
+
+
+def test_a_forgotten_session_keeps_its_id_and_others_keep_theirs(brought: Any, connection: Connection) -> None:
+    brought(RAIN, POEM)
+    [(rain,)] = connection.execute(
+        "select session_id from orbitpilot.message where content = 'Will it rain?'"
+    ).fetchall()
+    connection.execute(
+        "insert into memory.tombstone (user_id, agent_id, session_id) values ('ana', 'orbitpilot', %s)", [rain]
+    )
+    connection.execute("delete from orbitpilot.session where session_id = %s", [rain])
+    assert brought(POEM, (*RAIN, "Sure?")) == (2, 9)
+    again = connection.execute("select session_id from orbitpilot.message where content = 'Sure?'").fetchall()
+    assert again == [(rain,)]
+
+
+def test_messages_with_ids_of_their_own_tell_sessions_apart() -> None:
+    stored: Mapping[str, Mapping[str, Outline]] = {}
+
+    def find(openings: Any) -> Mapping[str, Mapping[str, Outline]]:
+        return {opening: stored.get(opening, {}) for opening in openings}
+
+    sessions = [nameless(turn("Hi", message_id="a"), turn("Yo", message_id="b"))]
+    [first] = SessionNames(KEY, find).identify(sessions)
+    assert first.session_id is not None
+    stored = {first.session_id.rpartition("-")[0]: {first.session_id: {"a": b"1", "b": b"2"}}}
+    [same] = SessionNames(KEY, find).identify([nameless(turn("Hi", message_id="a"), turn("Edited", message_id="b"))])
+    [other] = SessionNames(KEY, find).identify([nameless(turn("Hi", message_id="x"))])
+    assert same.session_id == first.session_id
+    assert other.session_id != first.session_id

@@ -101,8 +101,14 @@ def _role(message: object, place: str, problems: Problems) -> Role | None:
 
 
 def _first_id(holder: Mapping[str, object], keys: Iterable[str]) -> str | None:
-    return next((found for key in keys if (found := usable_id(holder.get(key))) is not None), None)
+    for key in keys:
+        if key in holder and (found := usable_id(holder[key])) is not None:
+            return found
+    return None
 
 
 def _first_time(holder: Mapping[str, object]) -> datetime | None:
-    return next((found for key in _TIME_KEYS if (found := to_utc(holder.get(key))) is not None), None)
+    for key in _TIME_KEYS:
+        if key in holder and (found := to_utc(holder[key])) is not None:
+            return found
+    return None
