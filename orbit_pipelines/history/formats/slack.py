@@ -122,7 +122,8 @@ def _posts(rows: Iterable[Row], channel: Channel | None, reading: _Reading) -> I
 
 def _speaker(entry: Mapping[str, object], reading: _Reading) -> tuple[Role, str] | None:
     """Return who wrote a message and in which role; None for what nobody wrote, and for other bots."""
-    if entry.get("subtype") not in _SPOKEN or entry.get("hidden") is True:
+    subtype = as_word(entry.get("subtype"))
+    if subtype not in _SPOKEN or entry.get("hidden") is True:
         return None
     user_id = usable_id(entry.get("user"))
     bot_id = usable_id(entry.get("bot_id"))
@@ -130,7 +131,7 @@ def _speaker(entry: Mapping[str, object], reading: _Reading) -> tuple[Role, str]
         reading.assistant_ids.update(each for each in (user_id, bot_id) if each)
         reading.has_assistant = True
         return "assistant", user_id or bot_id or ""
-    if bot_id is not None or entry.get("subtype") == "bot_message" or reading.workspace.is_bot(user_id):
+    if bot_id is not None or subtype == "bot_message" or reading.workspace.is_bot(user_id):
         reading.bots[bot_id or user_id or "a bot without an id"] += 1
         return None
     return None if user_id is None else ("user", user_id)
@@ -219,7 +220,7 @@ def _readable(text: str, workspace: Workspace) -> str:
 def _show_markup(workspace: Workspace) -> Callable[[re.Match[str]], str]:
     def show(match: re.Match[str]) -> str:
         target, _, label = match[1].partition("|")
-        match target[0]:
+        match target[:1]:
             case "@":
                 return f"@{label or workspace.name_of(target[1:])}"
             case "#":
