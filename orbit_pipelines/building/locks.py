@@ -4,6 +4,7 @@ A build of many stores holds its bucket's lock alone; a writer of one person sha
 person's alone. Never a lock a store in a build of many: shared memory runs out near ten thousand.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -25,6 +26,16 @@ def lock_person(connection: psycopg.Connection[Any], user_id: str) -> None:
     """Wait until nobody else writes this person's memory, beside writers of other people's."""
     connection.execute("select pg_advisory_xact_lock_shared(%s, 0)", [_BUCKET])
     connection.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", [_PERSON, user_id])
+
+
+def die_with_client(connection: psycopg.Connection[Any]) -> None:
+    """Have the server give up what this connection asked, and its locks, within a second of our process's death.
+
+    Else it would notice when it has the answer: a build killed while it waits for its turn would look alive for as long
+    as others publish.
+    """
+    with suppress(psycopg.errors.InvalidParameterValue):  # a server on a platform where it can't tell
+        connection.execute("set client_connection_check_interval = '1s'")
 
 
 def hold_build(connection: psycopg.Connection[Any], build_id: int) -> None:

@@ -5,6 +5,7 @@ works, in one process or in several; a re-execution has a workspace of its own a
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,6 +24,7 @@ from orbit_pipelines.building.builds import (
 from orbit_pipelines.building.chunking import ChunkerSettings
 from orbit_pipelines.building.chunks import make_chunks
 from orbit_pipelines.building.embedding import EmbeddingOptions, embed_chunks
+from orbit_pipelines.building.explaining import explained
 from orbit_pipelines.building.extraction import (
     QUARANTINED,
     SOURCES,
@@ -33,7 +35,7 @@ from orbit_pipelines.building.extraction import (
 )
 from orbit_pipelines.building.hashing import key_fingerprint, load_hash_key
 from orbit_pipelines.building.installation import require_hash_key
-from orbit_pipelines.building.locks import hold_build
+from orbit_pipelines.building.locks import die_with_client, hold_build
 from orbit_pipelines.building.other_records import shape_records
 from orbit_pipelines.building.pairing import pair_messages
 from orbit_pipelines.building.publish import Published, publish
@@ -109,14 +111,16 @@ class BuildRun:
 
     @cached_property
     def workspace(self) -> Workspace:
-        """The run's private folder."""
-        return Workspace.create(self.settings.workspaces, self.run_id)
+        """The run's private folder; it is there once the build is registered."""
+        return Workspace(self.settings.workspaces / self.run_id)
 
     @property
     def build_id(self) -> int:
         """The build's number; the first step to ask registers it."""
         if self._build_id is None:
-            self._build_id = self._join() or self._begin()
+            with self._explained():
+                die_with_client(self.connection)
+                self._build_id = self._join() or self._begin()
         return self._build_id
 
     def _join(self) -> int | None:
@@ -141,9 +145,17 @@ class BuildRun:
             executor=self.settings.executor,
             workspace=self.workspace.root,
         )
-        self.buried = bury_dead_builds(self.connection, self.settings.workspaces, but=build_id)
-        self.recipe.register(self.connection)
-        self.workspace.finish("build", {"build_id": build_id})
+        try:
+            with self._explained():
+                # Not before its row: another build would take a folder without one for a dead build's.
+                Workspace.create(self.settings.workspaces, self.run_id)
+                self.buried = bury_dead_builds(self.connection, self.settings.workspaces, but=build_id)
+                self.recipe.register(self.connection)
+                self.workspace.finish("build", {"build_id": build_id})
+        except BaseException as error:
+            with suppress(psycopg.OperationalError):
+                end_build(self.connection, build_id, "failed", _failure_note(error))
+            raise
         return build_id
 
     @property
@@ -164,17 +176,18 @@ class BuildRun:
         done = read_extraction(self.workspace)
         if done is not None:
             return done
-        extraction = extract(
-            self.connection,
-            self.workspace,
-            mode=self.mode,
-            scope=self.request.scope,
-            recipe=self.recipe,
-            batch_messages=self.settings.batch_messages,
-            on_progress=lambda rows: self.on_progress("extraction", rows),
-        )
-        if extraction.is_unchanged:
-            end_unchanged(self.connection, build_id, extraction.snapshot, extraction.recipe)
+        with self._explained():
+            extraction = extract(
+                self.connection,
+                self.workspace,
+                mode=self.mode,
+                scope=self.request.scope,
+                recipe=self.recipe,
+                batch_messages=self.settings.batch_messages,
+                on_progress=lambda rows: self.on_progress("extraction", rows),
+            )
+            if extraction.is_unchanged:
+                end_unchanged(self.connection, build_id, extraction.snapshot, extraction.recipe)
         return extraction
 
     def pairing(self) -> StepResult:
@@ -191,6 +204,10 @@ class BuildRun:
 
     def diff_apply(self) -> Published:
         """Publish; start over from extraction, once, when others published everyone meanwhile."""
+        with self._explained():
+            return self._diff_apply()
+
+    def _diff_apply(self) -> Published:
         extraction = self.extraction()
         if extraction.is_unchanged:
             return Published()
@@ -220,8 +237,9 @@ class BuildRun:
         facts = self.workspace.facts(frame)
         if facts is None:
             extraction = self.extraction()
-            facts = {"rows": 0} if extraction.is_unchanged else step(extraction)
-            self.workspace.finish(frame, facts)
+            with self._explained():
+                facts = {"rows": 0} if extraction.is_unchanged else step(extraction)
+                self.workspace.finish(frame, facts)
         counts = dict(facts)
         return StepResult(rows=counts.pop("rows"), counts=counts)
 
@@ -272,14 +290,27 @@ class BuildRun:
             counts["embedded"] += vectors.filter("is_new").height
         return counts
 
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self.connection, self.settings.workspaces)
+
     def close(self, error: BaseException | None = None) -> None:
-        """End the process's part in the run: the build is closed if nothing published it, the workspace removed."""
-        if self._build_id is not None:
-            status, note = "unpublished", "the run did not include diff_apply, so nothing was published"
-            if error is not None:
-                status, note = "failed", f"{type(error).__name__}: see the Dagster run"
-            end_build(self.connection, self._build_id, status, note)
-        self.workspace.remove()
+        """End the process's part in the run: the build is closed if nothing published it, the workspace removed.
+
+        A build whose connection is lost can't be closed: the next one finds it dead.
+        """
+        status, note = "unpublished", "the run did not include diff_apply, so nothing was published"
+        if error is not None:
+            status, note = "failed", _failure_note(error)
+        try:
+            if self._build_id is not None:
+                with suppress(psycopg.OperationalError):
+                    end_build(self.connection, self._build_id, status, note)
+        finally:
+            self.workspace.remove()
+
+
+def _failure_note(error: BaseException) -> str:
+    return f"{type(error).__name__}: see the Dagster run"
 
 
 def build(run: BuildRun) -> Published:
