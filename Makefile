@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test up down lint format
+.PHONY: help install run test bench up down lint format
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ down: install ## Stop a running `make up` and the embedded PostgreSQL
 
 test: lint ## Check everything: lint, types, import contracts, tests
 	$(BIN)/pytest
+
+bench: install ## Measure builds of 2,000 and 20,000 pairs beside the floor under them; minutes
+	@$(BIN)/orbit bench
 
 lint: $(VENV)/installed-dev ## Check style, types and the direction of imports
 	$(BIN)/ruff check

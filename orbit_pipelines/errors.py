@@ -19,6 +19,7 @@
     ├── BuildFailed                 a build that can't go on
     │   └── NothingStagedMayPass    publish refuses rows that break a promise
     ├── OutOfSpace                  the disk is full
+    ├── BenchFailed                 the benchmark can't be run as asked, or something that it runs failed
     └── ServiceFailed               a supervised process that doesn't start or dies
 
 A message says which thing, what was seen, and what to do next; never a message's text. Errors raised for the
@@ -104,6 +105,10 @@ class NothingStagedMayPass(BuildFailed):
 
 class OutOfSpace(OrbitError):
     """The disk is full; nothing was half done."""
+
+
+class BenchFailed(OrbitError):
+    """The benchmark can't be run as asked, or something that it runs failed; nothing of it is left."""
 
 
 class ServiceFailed(OrbitError):

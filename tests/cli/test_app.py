@@ -17,6 +17,8 @@ COMMANDS_PAGE = (PROJECT_ROOT / "docs" / "commands.md").read_text("utf-8")
 def commands(command: Any, path: tuple[str, ...] = ("orbit",)) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every command that does something, with the words that call it."""
     for name, child in getattr(command, "commands", {}).items():
+        if getattr(child, "invoke_without_command", False):
+            yield (*path, name), child
         if hasattr(child, "commands"):
             yield from commands(child, (*path, name))
         else:
