@@ -16,7 +16,9 @@ from orbit_pipelines.building.scope import SESSION_KEY
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Reason
 
-_VERDICTS = pl.Schema({**dict.fromkeys(SOURCE, pl.String()), "recheck_verdict": pl.String()})
+_VERDICTS = pl.Schema(
+    {**dict.fromkeys(SOURCE, pl.String()), "recheck_verdict": pl.String(), "is_of_reply": pl.Boolean()}
+)
 _FORGOTTEN = pl.Schema(dict.fromkeys(SESSION_KEY, pl.String()))
 
 
@@ -25,7 +27,8 @@ class Recheck:
     """The news since extraction, as one statement's snapshot saw them.
 
     ``verdicts`` works on runs: a run with a newly excluded message is dropped whole, and the next build puts back what
-    remains. ``forgotten``: sessions with a tombstone that extraction didn't see.
+    remains. One that ``is_of_reply`` stands only against a pair that would be published with a reply: to its run came a
+    message that had been excluded before. ``forgotten``: sessions with a tombstone that extraction didn't see.
     """
 
     snapshot: str
@@ -51,17 +54,17 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
         if kind == "tombstone":
             forgotten.append((user_id, agent_id, key))
         elif kind == "record":
-            verdicts.append((user_id, agent_id, key, item, Reason.RECORD_EXCLUDED.value))
-        elif kind == "message":
+            verdicts.append((user_id, agent_id, key, item, Reason.RECORD_EXCLUDED.value, False))
+        elif kind in ("message", "reply"):
             verdict = Reason.NOT_REMEMBERED if is_flagged else Reason.REPLY_NOT_REMEMBERED
-            verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", verdict.value))
+            verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", verdict.value, kind == "reply"))
         elif kind == "pair":
-            verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", Reason.SESSION_FORGOTTEN.value))
+            verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", Reason.SESSION_FORGOTTEN.value, False))
     frame = pl.DataFrame(verdicts, schema=_VERDICTS, orient="row")
     is_forgotten = pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value
     return Recheck(
         snapshot=snapshot,
-        # A forgotten session outranks a flag in it.
-        verdicts=frame.sort(is_forgotten, descending=True, maintain_order=True).unique(SOURCE, keep="first"),
+        # A forgotten session outranks a flag in it, and what stands against the pair what stands against its reply.
+        verdicts=frame.sort(~is_forgotten, "is_of_reply", maintain_order=True).unique(SOURCE, keep="first"),
         forgotten=pl.DataFrame(forgotten, schema=_FORGOTTEN, orient="row"),
     )

@@ -48,15 +48,20 @@ def gather_records(publication: Publication, news: Recheck) -> pl.DataFrame:
     )
     if news.verdicts.is_empty():
         return records
+    would_bring_reply = pl.col("has_reply") & pl.col("reply_verdict").is_null()
     met = records.join(news.verdicts, on=SOURCE, how="left", maintain_order="left").with_columns(
         pl.when(pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value)
         .then("recheck_verdict")
+        .when(pl.col("is_of_reply") & ~would_bring_reply)
+        .then("verdict")
         .otherwise(pl.coalesce("verdict", "recheck_verdict"))
         .alias("verdict")
     )
     others = (
-        news.verdicts.join(records, on=SOURCE, how="anti")
+        news.verdicts.filter(~pl.col("is_of_reply"))
+        .join(records, on=SOURCE, how="anti")
         .rename({"recheck_verdict": "verdict"})
+        .drop("is_of_reply")
         .match_to_schema(_RECORD_KEYS, missing_columns="insert")
     )
     return pl.concat([met.select(*_RECORD_KEYS), others])

@@ -5,5 +5,6 @@ select fresh.user_id, fresh.agent_id, %(model)s, fresh.content_hash, fresh.embed
   join memory.store as store
     on (store.user_id, store.agent_id, store.forget_revision)
      = (fresh.user_id, fresh.agent_id, fresh.forget_revision)
+ order by fresh.user_id, fresh.agent_id, fresh.content_hash
    for share of store
     on conflict do nothing

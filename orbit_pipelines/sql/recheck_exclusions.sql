@@ -10,6 +10,14 @@ with flagged as (
        and message.not_remembered
 ), excluded_run as (
     select distinct user_id, agent_id, session_id, run_index from flagged where was_in_its_run
+), rearranged as (
+    -- An old flag excludes replies that its run didn't have when it was read: a branch returned, or a run grew.
+    select distinct changed.user_id, changed.agent_id, changed.session_id, changed.run_index
+      from orbitpilot.message as changed
+      join orbitpilot.message as flagged using (user_id, agent_id, session_id, run_index)
+     where changed.content_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
+       and not pg_visible_in_snapshot(changed.content_xid, %(snapshot)s::pg_snapshot)
+       and flagged.not_remembered and flagged.is_active
 ), forgotten as (
     select tombstone.user_id, tombstone.agent_id, tombstone.session_id
       from memory.tombstone as tombstone
@@ -23,6 +31,11 @@ with flagged as (
     union all
     select 'message', flagged.user_id, flagged.agent_id, flagged.session_id, flagged.pair_index::text, true
       from flagged where not flagged.was_in_its_run
+    union all
+    select 'reply', member.user_id, member.agent_id, member.session_id, member.pair_index::text, false
+      from rearranged
+      join orbitpilot.message as member using (user_id, agent_id, session_id, run_index)
+     where not member.not_remembered
     union all
     select 'record', record.user_id, record.agent_id, record.source_key, record.source_id, true
       from orbitpilot.record as record
