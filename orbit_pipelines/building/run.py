@@ -203,9 +203,14 @@ class BuildRun:
         return self._make("vectors", self._embed)
 
     def diff_apply(self) -> Published:
-        """Publish; start over from extraction, once, when others published everyone meanwhile."""
-        with self._explained():
-            return self._diff_apply()
+        """Publish; start over from extraction, once, when others published everyone meanwhile.
+
+        Asked again, it only tells what it did.
+        """
+        if self.published is None:
+            with self._explained():
+                self.published = self._diff_apply()
+        return self.published
 
     def _diff_apply(self) -> Published:
         extraction = self.extraction()
@@ -219,7 +224,6 @@ class BuildRun:
             published = Published() if extraction.is_unchanged else self._publish(extraction)
         if published.is_superseded:
             end_build(self.connection, self.build_id, "superseded", "other builds published its people, twice")
-        self.published = published
         return published
 
     def _publish(self, extraction: Extraction) -> Published:
