@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from orbit_pipelines.database import embedded
-from orbit_pipelines.database.connection import connect
+from orbit_pipelines.database.connection import beside, connect
 from orbit_pipelines.database.embedded import EmbeddedServer
 from orbit_pipelines.database.roles import DatabaseRole, role_name
 from orbit_pipelines.database.schema import migrate
@@ -64,8 +63,8 @@ def bench_database(place: Place) -> Iterator[Settings]:
     name = f"orbit_bench_{secrets.token_hex(4)}"
     settings = Settings(
         home=place.folder / "home",
-        database_url=make_conninfo(place.server_url, dbname=name),
-        dagster_database_url=make_conninfo(place.server_url, dbname=f"{name}_dagster"),
+        database_url=beside(place.server_url, name),
+        dagster_database_url=beside(place.server_url, f"{name}_dagster"),
         embedder="fake",
         embedding_batch_size=EMBEDDING_BATCH,
     )

@@ -1,11 +1,13 @@
 """Connections to PostgreSQL, all made alike: UTC, pgvector's types, and errors that hold no row values."""
 
+import errno
+import os
 from collections.abc import Generator
 from typing import Any, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 
 from orbit_pipelines.errors import DatabaseUnavailable
@@ -14,6 +16,13 @@ Result = TypeVar("Result")
 
 CONNECT_TIMEOUT = 10
 """Seconds; libpq itself would wait for a silent host for minutes."""
+
+_SILENCE = (
+    *map(os.strerror, (errno.ECONNREFUSED, errno.ENOENT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)),
+    "timeout expired",
+    "resolve host",
+    "translate host name",
+)
 
 
 class DiscreetConnection(psycopg.Connection[TupleRow]):
@@ -37,16 +46,9 @@ def connect(url: str, *, autocommit: bool = False, application_name: str = "orbi
     """Connect to a database, in UTC, with pgvector's types registered where the extension is installed.
 
     Raises:
-        DatabaseUnavailable: nobody answers, or the server refuses.
+        DatabaseUnavailable: the URL can't be read, nobody answers, or the server refuses.
     """
-    try:
-        given: dict[str, Any] = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        # libpq's own words would quote the URL, and with it a password.
-        raise DatabaseUnavailable(
-            "The database URL can't be read. It has the form postgresql://user:password@host:5432/database; "
-            "special characters in the password are written in percent form."
-        ) from None
+    given = parse_url(url)
     given.setdefault("connect_timeout", CONNECT_TIMEOUT)
     given["options"] = f"{given.get('options') or ''} -c timezone=UTC".strip()
     try:
@@ -54,28 +56,64 @@ def connect(url: str, *, autocommit: bool = False, application_name: str = "orbi
             **given, autocommit=autocommit, application_name=application_name, client_encoding="utf8"
         )
     except psycopg.OperationalError as error:
+        what = "No PostgreSQL answers at" if _is_silent(error) else "PostgreSQL doesn't let us in, at"
         raise DatabaseUnavailable(
-            f"PostgreSQL doesn't let us in, at {describe(url)}: {_reason(error)}. Start it (`orbit up` starts the "
-            "embedded one), or correct ORBIT_DATABASE_URL."
+            f"{what} {describe(url)}: {_reason(error)}. Start it (`orbit up` starts the embedded one), or correct "
+            "ORBIT_DATABASE_URL."
         ) from None
     if _has_vector(connection):
         register_vector(connection)
     return connection
 
 
+def parse_url(url: str) -> dict[str, Any]:
+    """Return the parameters that a database URL, or a libpq connection string, gives.
+
+    Raises:
+        DatabaseUnavailable: it can't be read. Nothing of it is said: libpq would quote it, and with it a password.
+    """
+    try:
+        given: dict[str, Any] = conninfo_to_dict(url)
+    except (psycopg.Error, UnicodeError):
+        given = {"port": "unreadable"}
+    # A password with a bare / or @ in it reads as a port or a host, which messages name.
+    ports, host = str(given.get("port") or "").split(","), given.get("host") or ""
+    if not all(map(_is_port, ports)) or "@" in host.removeprefix("@"):
+        raise DatabaseUnavailable(
+            "The database URL can't be read. It has the form postgresql://user:password@host:5432/database; "
+            "special characters in the password are written in percent form. Correct ORBIT_DATABASE_URL or "
+            "ORBIT_DAGSTER_DATABASE_URL."
+        )
+    return given
+
+
+def beside(url: str, database: str) -> str:
+    """Return the connection string of another database on the same server."""
+    return make_conninfo(**(parse_url(url) | {"dbname": database}))
+
+
 def describe(url: str) -> str:
     """Return which database a URL means, for messages: no password in it."""
     try:
-        given = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
+        given = parse_url(url)
+    except DatabaseUnavailable:
         return "an unreadable URL"
     user, host, port = given.get("user", "(you)"), given.get("host", "localhost"), given.get("port", 5432)
     return f"database {given.get('dbname', user)!r} on {host}, port {port}, as {user!r}"
 
 
+def _is_port(given: str) -> bool:
+    return not given or (given.isascii() and given.isdigit() and len(given) <= 5 and 0 < int(given) <= 65535)
+
+
 def _reason(error: psycopg.OperationalError) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].rstrip(".") if lines else "no reason given"
+
+
+def _is_silent(error: psycopg.OperationalError) -> bool:
+    """Whether nobody answered at all; libpq gives no code for it."""
+    return any(reason in str(error) for reason in _SILENCE)
 
 
 def _has_vector(connection: psycopg.Connection[TupleRow]) -> bool:

@@ -6,11 +6,9 @@ Two databases on it: ``orbit`` (or whatever ORBIT_DATABASE_URL names) for the ap
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from pydantic import SecretStr
 from sqlalchemy import URL
@@ -18,7 +16,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ra
 
 from orbit_pipelines.dagster_home import prepare_dagster_home
 from orbit_pipelines.database import embedded
-from orbit_pipelines.database.connection import connect, describe
+from orbit_pipelines.database.connection import beside, connect, describe, parse_url
 from orbit_pipelines.database.embedded import EmbeddedServer
 from orbit_pipelines.errors import DatabaseUnavailable, OutOfSpace
 from orbit_pipelines.settings import Settings
@@ -74,7 +72,7 @@ def dagster_storage_url(settings: Settings) -> str:
     orbit_url = database_url(settings)
     with connect(orbit_url, autocommit=True) as connection:
         _create_if_missing(connection, DAGSTER_DATABASE)
-    return _for_psycopg2(_beside(orbit_url, DAGSTER_DATABASE))
+    return _for_psycopg2(beside(orbit_url, DAGSTER_DATABASE))
 
 
 def child_environment(settings: Settings) -> dict[str, str]:
@@ -122,13 +120,13 @@ def embedded_server(settings: Settings) -> EmbeddedServer:
 
 
 def _connect_or_create(url: str) -> PostgresConnection:
+    database = parse_url(url).get("dbname")
     try:
         return connect(url)
     except DatabaseUnavailable:
         # libpq gives no code for "no such database", so ask the server through its maintenance database.
-        database = conninfo_to_dict(url).get("dbname")
         try:
-            maintenance = connect(_beside(url, "postgres"), autocommit=True)
+            maintenance = connect(beside(url, "postgres"), autocommit=True)
         except DatabaseUnavailable:
             maintenance = None
         if maintenance is None or database is None:
@@ -216,14 +214,9 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-def _beside(url: str, database: str) -> str:
-    """Return the connection string of another database on the same server."""
-    return make_conninfo(url, dbname=database)
-
-
 def _for_psycopg2(url: str) -> str:
     """Return a libpq URL or connection string as an SQLAlchemy URL; a socket's folder goes into the query."""
-    given: dict[str, Any] = conninfo_to_dict(url.replace("postgresql+psycopg2://", "postgresql://", 1))
+    given = parse_url(url.replace("postgresql+psycopg2://", "postgresql://", 1))
     host, port = given.pop("host", None), given.pop("port", None)
     is_plain = host is not None and not host.startswith("/") and "," not in host
     if not is_plain:

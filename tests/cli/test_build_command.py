@@ -179,6 +179,32 @@ def test_a_server_that_is_down_is_named_with_what_to_do(orbit: Orbit, monkeypatc
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://me:hunter2@host/orbit",
+        "hunter2",
+        "postgresql://me:hunter2@[bad",
+        "postgresql://me:hunter2@host:abc/orbit",
+        "postgresql://me:hunter2/x@host/orbit",
+    ],
+)
+@pytest.mark.parametrize("variable", ["ORBIT_DATABASE_URL", "ORBIT_DAGSTER_DATABASE_URL"])
+def test_a_url_that_cannot_be_read_is_never_shown(
+    orbit: Orbit, monkeypatch: pytest.MonkeyPatch, variable: str, url: str
+) -> None:
+    monkeypatch.setenv(variable, url)
+    commands = [["db-url", "--json"]]
+    if variable == "ORBIT_DATABASE_URL":
+        commands += [["build"], ["status"], ["status", "--json"], ["migrate"], ["pairs", "--user", "ana"], ["demo"]]
+    for command in commands:
+        result = orbit(*command)
+        assert result.exit_code == 1
+        assert "can't be read" in result.output
+        assert "hunter2" not in result.output
+        assert "lost" not in result.output
+
+
 def test_a_schema_of_another_revision_is_refused_with_the_command_to_run(
     imported: Orbit, connection: Connection
 ) -> None:

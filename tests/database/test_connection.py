@@ -1,10 +1,14 @@
+import traceback
+from collections.abc import Callable
+
 import psycopg
 import pytest
 from hypothesis import given, strategies
 from pgvector import HalfVector
 from psycopg.rows import TupleRow
 
-from orbit_pipelines.database.connection import connect, describe
+from orbit_pipelines.database.connection import beside, connect, describe, parse_url
+from orbit_pipelines.database.embedded import EmbeddedServer
 from orbit_pipelines.errors import DatabaseUnavailable
 
 
@@ -69,12 +73,47 @@ def test_a_server_that_is_down_is_named_without_its_password() -> None:
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("url", ["postgresql://me:hunter2%zz@localhost/orbit", "hunter2", "postgresql://[hunter2/x"])
-def test_an_unreadable_url_is_refused_without_quoting_it(url: str) -> None:
+UNREADABLE = {
+    "another product's": "mysql://me:hunter2@host/orbit",
+    "no URL": "hunter2",
+    "a bad percent form": "postgresql://me:hunter2%zz@localhost/orbit",
+    "an open bracket": "postgresql://me:hunter2@[bad",
+    "a bracket in place of a user": "postgresql://[hunter2/x",
+    "a port that is no number": "postgresql://me:hunter2@host:abc/orbit",
+    "a port that no one has": "postgresql://me:hunter2@host:99999/orbit",
+    "a slash in the password": "postgresql://me:hunter2/x@host/orbit",
+    "an at sign in the password": "postgresql://me:x@hunter2@host/orbit",
+    "an open quote": "user=me password='hunter2",
+    "an unknown option": "postgresql://me:hunter2@host/orbit?hunter2=1",
+}
+
+
+@pytest.mark.parametrize("use", [connect, parse_url, lambda url: beside(url, "other")])
+@pytest.mark.parametrize("url", UNREADABLE.values(), ids=UNREADABLE)
+def test_an_unreadable_url_is_refused_without_quoting_it(url: str, use: Callable[[str], object]) -> None:
     with pytest.raises(DatabaseUnavailable, match="can't be read") as caught:
+        use(url)
+
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+    assert describe(url) == "an unreadable URL"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me@127.0.0.1:1/orbit",
+        "postgresql:///orbit?host=/no/such/folder",
+        "postgresql://me@nowhere.invalid/orbit",
+    ],
+)
+def test_who_does_not_answer_is_not_said_to_refuse(url: str) -> None:
+    with pytest.raises(DatabaseUnavailable, match="No PostgreSQL answers at database 'orbit'"):
         connect(url)
 
-    assert "hunter2" not in str(caught.value)
+
+def test_a_server_that_refuses_is_said_to(server: EmbeddedServer) -> None:
+    with pytest.raises(DatabaseUnavailable, match="doesn't let us in, at database 'no such one'"):
+        connect(server.url("no such one"))
 
 
 @given(strategies.text(alphabet="abcdefghij0123456789", min_size=9))
