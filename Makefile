@@ -26,7 +26,7 @@ down: install ## Stop a running `make up` and the embedded PostgreSQL
 	@$(BIN)/orbit down
 
 test: lint ## Check everything: lint, types, import contracts, tests
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto
 
 bench: install ## Measure builds of 2,000 and 20,000 pairs beside the floor under them; minutes
 	@$(BIN)/orbit bench

@@ -10,7 +10,7 @@ from orbit_pipelines.building.builds import bury_dead_builds, close_build_of_run
 from orbit_pipelines.building.watching import pending_changes
 from orbit_pipelines.jobs import FULL_REBUILD, QUICK_UPDATE, quick_update
 from orbit_pipelines.settings import ExecutorName, load_settings
-from resources.dagster_runs import IN_PROGRESS, first_failure, report_dead_runs
+from resources.dagster_runs import IN_PROGRESS, first_failure, report_dead_runs, report_silent_runs
 from resources.database import MemoryDatabase
 
 RUNNING = dg.DefaultSensorStatus.RUNNING
@@ -21,13 +21,15 @@ RUNNING = dg.DefaultSensorStatus.RUNNING
     minimum_interval_seconds=30,
     default_status=RUNNING,
     description="Requests a quick update when content, plans or the administrator's switches changed. A toggled flag "
-    "or a closed session requests none; it waits for the next build from any cause.",
+    "or a closed session requests none; it waits for the next build from any cause. One state of affairs is requested "
+    "once: after a failed run the hourly build tries again, or the next change does.",
 )
 def memory_changes(context: dg.SensorEvaluationContext, database: MemoryDatabase) -> dg.RunRequest | dg.SkipReason:
     """Request a quick update when something changed that wants one."""
     with database.connect() as connection:
-        # A build that was killed must not look like one in progress.
+        # A run that was killed must not look like one in progress.
         report_dead_runs(context.instance, bury_dead_builds(connection, load_settings().workspaces))
+        report_silent_runs(context.instance, connection)
         for job in (QUICK_UPDATE, FULL_REBUILD):
             if context.instance.get_run_ids(RunsFilter(job_name=job, statuses=list(IN_PROGRESS)), limit=1):
                 return dg.SkipReason(f"A run of {job} is queued or in progress.")

@@ -9,7 +9,7 @@ from orbit_pipelines.building.builds import close_build_of_run
 from orbit_pipelines.building.run import BuildRequest, BuildRun
 from orbit_pipelines.model import Mode
 from orbit_pipelines.settings import Settings, load_settings
-from resources.dagster_runs import first_failure, report_dead_runs
+from resources.dagster_runs import first_failure, report_dead_runs, report_silent_runs
 from resources.database import MemoryDatabase
 from resources.embedder import ConfiguredEmbedder
 from resources.progress import progress_listener
@@ -62,6 +62,7 @@ class BuildResource(dg.ConfigurableResource):
             )
             _ = self._run.build_id
             report_dead_runs(context.instance, self._run.buried)
+            report_silent_runs(context.instance, self._run.connection)
         return self._run
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:

@@ -1,25 +1,34 @@
 """What Dagster itself knows of runs: whether one failed, and that the dead ones are over."""
 
+import time
 from collections.abc import Iterable
+from typing import Any
 
 import dagster as dg
+import psycopg
 from dagster import DagsterEventType, DagsterRunStatus, RunsFilter
 from dagster_shared.error import SerializableErrorInfo
 
-from orbit_pipelines.building.builds import DeadBuild
+from orbit_pipelines.building.builds import DeadBuild, is_run_at_work
+from orbit_pipelines.jobs import FULL_REBUILD, QUICK_UPDATE
 
 # What Dagster raises around a step's own error.
 _WRAPPERS = ("DagsterExecutionStepExecutionError", "DagsterExecutionLoadInputError", "DagsterResourceFunctionError")
 _INTERRUPTED = "DagsterExecutionInterruptedError"
 _IN_WORDS = {_INTERRUPTED: "interrupted", "DagsterAssetCheckFailedError": "a blocking check failed"}
 
-IN_PROGRESS = (
-    DagsterRunStatus.QUEUED,
+_BEGUN = (
     DagsterRunStatus.NOT_STARTED,
     DagsterRunStatus.STARTING,
     DagsterRunStatus.STARTED,
     DagsterRunStatus.CANCELING,
 )
+IN_PROGRESS = (DagsterRunStatus.QUEUED, *_BEGUN)
+
+_BUILDS = (QUICK_UPDATE, FULL_REBUILD)
+# Seconds without an event after which a run that has no build is taken for dead.
+_BUILD_GRACE = 120.0
+_AUDIT_GRACE = 3600.0
 
 
 def first_failure(instance: dg.DagsterInstance | None, run_id: str) -> str | None:
@@ -61,6 +70,31 @@ def report_dead_runs(instance: dg.DagsterInstance | None, dead: Iterable[DeadBui
         return
     for run in instance.get_runs(RunsFilter(run_ids=run_ids, statuses=list(IN_PROGRESS))):
         instance.report_run_failed(run, "The process of this run is gone; a later build closed the run in its place.")
+
+
+def report_silent_runs(
+    instance: dg.DagsterInstance | None, connection: psycopg.Connection[Any], *, now: float | None = None
+) -> None:
+    """Close runs that were killed before they had a build: Dagster's own launcher never looks after them.
+
+    A run counts as dead when no process works on a build of it, and it has recorded no event for its grace: two
+    minutes for a build, which records events every few seconds until it is registered; an hour for an audit.
+
+    Args:
+        instance: None where there is none to ask.
+        connection: to the memory database, where dead builds were buried already.
+        now: seconds since the epoch; None for the clock's.
+    """
+    if instance is None:
+        return
+    moment = time.time() if now is None else now
+    for record in instance.get_run_records(RunsFilter(statuses=list(_BEGUN))):
+        run = record.dagster_run
+        events = instance.get_records_for_run(run.run_id, limit=1, ascending=False).records
+        last = events[0].timestamp if events else record.create_timestamp.timestamp()
+        grace = _BUILD_GRACE if run.job_name in _BUILDS else _AUDIT_GRACE
+        if moment - last > grace and not is_run_at_work(connection, run.run_id):
+            instance.report_run_failed(run, "The process of this run is gone; it had begun no build.")
 
 
 def includes_asset(run: dg.DagsterRun, name: str) -> bool:

@@ -56,7 +56,7 @@ def end_unchanged(connection: psycopg.Connection[Any], build_id: int, snapshot: 
         "update memory.build set status = 'unchanged', finished_at = now(), snapshot = %(snapshot)s::pg_snapshot,"
         " recheck_snapshot = %(snapshot)s::pg_snapshot, recipe = %(recipe)s,"
         " records = 0, added = 0, removed = 0, updated = 0, unchanged = 0, embedded = 0, from_cache = 0"
-        " where build_id = %(build_id)s",
+        " where build_id = %(build_id)s and status = 'running'",
         {"build_id": build_id, "snapshot": snapshot, "recipe": recipe},
     )
 
@@ -117,6 +117,14 @@ def bury_dead_builds(
             Workspace(Path(workspace)).remove()
     remove_orphans(connection, workspaces)
     return dead
+
+
+def is_run_at_work(connection: psycopg.Connection[Any], dagster_run_id: str) -> bool:
+    """Whether a Dagster run has a build that some process works on; dead ones are to be buried first."""
+    builds = connection.execute(
+        "select build_id, status = 'running' from memory.build where dagster_run_id = %s", [dagster_run_id]
+    ).fetchall()
+    return any(is_running or is_alive(connection, build_id) for build_id, is_running in builds)
 
 
 def remove_orphans(connection: psycopg.Connection[Any], workspaces: Path) -> list[Path]:

@@ -89,7 +89,8 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
     """
     numbered = cut_recalled_blocks(messages).lazy().with_columns(pl.struct(_SESSION).rle_id().alias("session_no"))
     asked = numbered.filter(pl.col("role") == "user")
-    is_said = pl.col("is_active") & pl.col("content").str.contains(r"\S")
+    has_words = pl.col("content").str.contains(r"\S")
+    is_said = pl.col("is_active") & has_words
     answering = (
         numbered.filter((pl.col("role") == "assistant") & pl.col("answers").is_not_null())
         .sort("session_no", "answers", "position", "message_id")
@@ -97,6 +98,9 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("content").filter(is_said).str.join("\n\n").alias("reply_text"),
             pl.col("message_id").filter(is_said).alias("reply_message_ids"),
+            # What answered a message on the branch that both left.
+            pl.col("content").filter(has_words).str.join("\n\n").alias("left_reply_text"),
+            pl.col("message_id").filter(has_words).alias("left_reply_ids"),
             pl.col("message_id").filter(~pl.col("is_active")).alias("former_reply_ids"),
             pl.col("message_id").alias("known_reply_ids"),
             pl.col("is_content_changed").any().alias("is_reply_changed"),
@@ -107,6 +111,8 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
         (pl.col("not_remembered") & pl.col("is_active")).any().alias("is_run_excluded")
     )
     no_ids = pl.lit([], dtype=pl.List(pl.String))
+    reply_ids = pl.when("is_active").then("reply_message_ids").otherwise("left_reply_ids").fill_null(no_ids)
+    reply_text = pl.when("is_active").then("reply_text").otherwise("left_reply_text")
     return (
         asked.join(answering, on=("session_no", "pair_index"), how="left", maintain_order="left")
         .join(run_flags, on=("session_no", "run_index"), how="left", maintain_order="left")
@@ -121,8 +127,8 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
             "run_index",
             pl.col("content").fill_null("").alias("own_text"),
             author_class().alias("own_class"),
-            pl.when(pl.col("reply_message_ids").list.len() > 0).then("reply_text").alias("reply_text"),
-            pl.col("reply_message_ids").fill_null(no_ids),
+            pl.when(reply_ids.list.len() > 0).then(reply_text).alias("reply_text"),
+            reply_ids.alias("reply_message_ids"),
             pl.col("former_reply_ids").fill_null(no_ids),
             pl.col("known_reply_ids").fill_null(no_ids),
             "session_kind",

@@ -73,6 +73,13 @@ def test_a_reply_goes_by_its_number_and_not_by_its_neighbours() -> None:
     assert unanswering_replies(messages) == 2
 
 
+def test_a_message_that_left_its_branch_keeps_the_reply_that_left_with_it() -> None:
+    pairs = pair_messages(
+        frame(user(0, 0, is_active=False), reply(1, 0, is_active=False), user(2, 1), reply(3, 1, is_active=False))
+    )
+    assert pairs["reply_text"].to_list() == ["text 1", None]
+
+
 def test_system_and_tool_messages_break_nothing() -> None:
     pairs = pair_messages(frame(user(0, 0), message(1, "tool"), message(2, "system"), reply(3, 0)))
     assert pairs.select("own_text", "reply_text").rows() == [("text 0", "text 3")]
