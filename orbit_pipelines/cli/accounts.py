@@ -4,21 +4,21 @@ from typing import Annotated
 
 import typer
 
-from orbit_pipelines.cli.options import AsJson
+from orbit_pipelines.cli.options import AsJson, UserArgument, parse_id
 from orbit_pipelines.errors import UsageError
 
 app = typer.Typer()
 account = typer.Typer(no_args_is_help=True, help="Make, list and remove accounts, and put them on plans.")
 app.add_typer(account, name="account", rich_help_panel="Administration")
 
-UserId = Annotated[str, typer.Argument(metavar="USER", help="The account's user id.")]
-
 
 @account.command("add")
 def add(
-    user: UserId,
-    plan: Annotated[str | None, typer.Option(metavar="PLAN", help="Its plan; the default one unless said.")] = None,
-    locale: Annotated[str, typer.Option(metavar="LOCALE", help="The language of its pages.")] = "en",
+    user: UserArgument,
+    plan: Annotated[
+        str | None, typer.Option(metavar="PLAN", parser=parse_id, help="Its plan; the default one unless said.")
+    ] = None,
+    locale: Annotated[str, typer.Option(metavar="LOCALE", parser=parse_id, help="The language of its pages.")] = "en",
 ) -> None:
     """Make an account; one that exists stays as it is.
 
@@ -35,8 +35,8 @@ def add(
 
 @account.command("plan")
 def plan_command(
-    user: UserId,
-    plan: Annotated[str | None, typer.Argument(metavar="[PLAN]", help="The plan's key.")] = None,
+    user: UserArgument,
+    plan: Annotated[str | None, typer.Argument(metavar="[PLAN]", parser=parse_id, help="The plan's key.")] = None,
     default: Annotated[bool, typer.Option("--default", help="Put it on whatever plan is the default one.")] = False,
 ) -> None:
     """Put an account on a plan; its memory follows at the next build.
@@ -86,7 +86,7 @@ def list_command(as_json: AsJson = False) -> None:
 
 @account.command("remove")
 def remove(
-    user: UserId,
+    user: UserArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
 ) -> None:
     """Delete an account with its whole history; the next build empties its memory.

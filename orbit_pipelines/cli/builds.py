@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orbit_pipelines.cli.failures import explain_failed_run
-from orbit_pipelines.cli.options import AsJson
+from orbit_pipelines.cli.options import AsJson, Users
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,10 +32,7 @@ def build_command(
     full: Annotated[
         bool, typer.Option("--full", help="Take everything and replace memory, not only what changed.")
     ] = False,
-    users: Annotated[
-        list[str] | None,
-        typer.Option("--user", metavar="USER", help="Build this person's memory only; may be given again."),
-    ] = None,
+    users: Users = None,
     re_embed: Annotated[
         bool, typer.Option("--re-embed", help="Compute every embedding again; makes the build full.")
     ] = False,

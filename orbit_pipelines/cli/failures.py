@@ -50,7 +50,7 @@ def _explain_known(error: BaseException) -> tuple[str, int] | None:
         case OSError() if error.errno in DISK_FULL:
             where = f" to write {error.filename}" if error.filename else ""
             return f"No space left on the disk{where}. Nothing was half done. Free some, and run this again.", 1
-        case psycopg.OperationalError() | sqlalchemy.exc.OperationalError():
+        case psycopg.OperationalError() | sqlalchemy.exc.OperationalError() if _is_connection_lost(error):
             return _connection_lost(error), 1
         case ValidationError() if error.title == "Settings":
             # Without the input: some settings are secrets.
@@ -59,6 +59,16 @@ def _explain_known(error: BaseException) -> tuple[str, int] | None:
         case OSError() if error.filename is not None:
             return f"{error.filename} can't be used: {error.strerror}. Check its owner and permissions.", 1
     return None
+
+
+def _is_connection_lost(error: BaseException) -> bool:
+    """Whether the server went away, rather than refused a statement: program limits are operational errors too."""
+    import sqlalchemy.exc
+
+    cause = error.orig if isinstance(error, sqlalchemy.exc.DBAPIError) else error
+    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    # libpq gives no code when nobody answers any more; 08 is a broken connection, 57P a server that stops.
+    return state is None or state[:2] == "08" or state[:3] == "57P"
 
 
 def _connection_lost(error: BaseException) -> str:

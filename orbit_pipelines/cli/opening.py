@@ -9,6 +9,8 @@ import psycopg
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.schema import current_revision, migrate, require_current_schema
 from orbit_pipelines.database.server import database_url
+from orbit_pipelines.errors import UnknownMessage, UnknownRecord
+from orbit_pipelines.history.accounts import require_account
 from orbit_pipelines.settings import Settings
 
 
@@ -29,3 +31,17 @@ def open_database(settings: Settings) -> Iterator[psycopg.Connection[Any]]:
     with connect(url, autocommit=True) as connection:
         require_current_schema(connection)
         yield connection
+
+
+@contextmanager
+def account_first(connection: psycopg.Connection[Any], user: str) -> Iterator[None]:
+    """Say that the account is missing, where that is why nothing of the person was found.
+
+    Raises:
+        UnknownAccount: instead of what wasn't found.
+    """
+    try:
+        yield
+    except (UnknownMessage, UnknownRecord):
+        require_account(connection, user)
+        raise

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from orbit_pipelines.cli.options import Agent, AsJson, Message, Session, User
+from orbit_pipelines.errors import UsageError
 from orbit_pipelines.model import DEFAULT_AGENT, Store
 
 app = typer.Typer()
@@ -44,13 +45,13 @@ def why_command(
 
     Example: orbit why 9e2d41c7 msg-5 --user mara
     """
-    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.cli.opening import account_first, open_database
     from orbit_pipelines.cli.output import print_json, show
     from orbit_pipelines.lineage.telling import story_as_json, story_table
     from orbit_pipelines.lineage.why import why
     from orbit_pipelines.settings import load_settings
 
-    with open_database(load_settings()) as connection:
+    with open_database(load_settings()) as connection, account_first(connection, user):
         story = why(connection, Store(user, agent), session, message)
     if as_json:
         print_json(story_as_json(story))
@@ -63,9 +64,8 @@ def flag_command(
     session: Session,
     message: Message,
     user: User,
-    remembered: Annotated[
-        bool, typer.Option("--remembered/--not-remembered", help="Whether memory may hold it.", show_default=False)
-    ],
+    remembered: Annotated[bool, typer.Option("--remembered", help="Memory may hold it.")] = False,
+    not_remembered: Annotated[bool, typer.Option("--not-remembered", help="Memory may not hold it.")] = False,
     agent: Agent = DEFAULT_AGENT,
     as_json: AsJson = False,
 ) -> None:
@@ -73,12 +73,14 @@ def flag_command(
 
     Example: orbit flag 9e2d41c7 msg-5 --user mara --not-remembered
     """
-    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.cli.opening import account_first, open_database
     from orbit_pipelines.cli.output import print_json
     from orbit_pipelines.history.flags import set_remembered
     from orbit_pipelines.settings import load_settings
 
-    with open_database(load_settings()) as connection:
+    if remembered == not_remembered:
+        raise UsageError("Say --remembered or --not-remembered: one of the two.")
+    with open_database(load_settings()) as connection, account_first(connection, user):
         change = set_remembered(connection, Store(user, agent), session, message, remembered)
     state = "remembered" if remembered else "not remembered"
     if as_json:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orbit_pipelines.cli.options import AsJson, Plan, Source, User
+from orbit_pipelines.cli.options import MOST_SOURCES, AsJson, Plan, Source, User, parse_id
 from orbit_pipelines.errors import UsageError
 
 app = typer.Typer()
@@ -19,8 +19,10 @@ FOLLOWS = "Memory follows at the next build: orbit build"
 @plan.command("add")
 def add(
     key: Plan,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="What people read; the key unless said.")] = None,
-    cap: Annotated[int, typer.Option(min=0, metavar="N", help="How many sources it includes.")] = 3,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", parser=parse_id, help="What people read; the key unless said.")
+    ] = None,
+    cap: Annotated[int, typer.Option(min=0, max=MOST_SOURCES, metavar="N", help="How many sources it includes.")] = 3,
 ) -> None:
     """Make a plan; one that exists stays as it is.
 
@@ -36,7 +38,10 @@ def add(
 
 
 @plan.command("cap")
-def cap_command(key: Plan, cap: Annotated[int, typer.Argument(min=0, metavar="N", help="How many sources.")]) -> None:
+def cap_command(
+    key: Plan,
+    cap: Annotated[int, typer.Argument(min=0, max=MOST_SOURCES, metavar="N", help="How many sources.")],
+) -> None:
     """Set how many sources a plan includes, counted in the registry's order.
 
     Example: orbit plan cap essential 4
@@ -85,9 +90,8 @@ def list_command(as_json: AsJson = False) -> None:
 def assign_command(
     key: Plan,
     source: Source,
-    visible: Annotated[
-        bool | None, typer.Option("--visible/--not-visible", help="Whether the plan has the source.")
-    ] = None,
+    visible: Annotated[bool, typer.Option("--visible", help="The plan has the source.")] = False,
+    not_visible: Annotated[bool, typer.Option("--not-visible", help="The plan doesn't have it.")] = False,
     clear: Annotated[bool, typer.Option("--clear", help="Say nothing; the source's own default decides.")] = False,
 ) -> None:
     """Say whether a plan has a source, or leave that to the source's own default.
@@ -98,10 +102,10 @@ def assign_command(
     from orbit_pipelines.settings import load_settings
     from orbit_pipelines.sources.administration import assign_source, unassign_source
 
-    if (visible is None) != clear:
+    if visible + not_visible + clear != 1:
         raise UsageError("Say --visible, --not-visible or --clear: exactly one of them.")
     with open_database(load_settings()) as connection:
-        if visible is None:
+        if clear:
             is_changed = unassign_source(connection, key, source)
         else:
             is_changed = assign_source(connection, key, source, is_visible=visible)
@@ -111,7 +115,8 @@ def assign_command(
 @app.command("switch", rich_help_panel=PANEL)
 def switch_command(
     source: Source,
-    on: Annotated[bool, typer.Option("--on/--off", help="Whether it feeds memory at all.", show_default=False)],
+    on: Annotated[bool, typer.Option("--on", help="It feeds memory, where plans have it.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="It feeds no memory at all.")] = False,
 ) -> None:
     """Switch a source on or off, for everybody.
 
@@ -121,6 +126,8 @@ def switch_command(
     from orbit_pipelines.settings import load_settings
     from orbit_pipelines.sources.administration import switch_source
 
+    if on == off:
+        raise UsageError("Say --on or --off: one of the two.")
     with open_database(load_settings()) as connection:
         is_changed = switch_source(connection, source, in_rag=on)
     state = "on" if on else "off"

@@ -6,15 +6,13 @@ from typing import Annotated
 
 import typer
 
-from orbit_pipelines.cli.options import Agent, AsJson, Source, User
+from orbit_pipelines.cli.options import Agent, AsJson, RecordId, Source, User, parse_text
 from orbit_pipelines.errors import UsageError
 from orbit_pipelines.model import CHAT_HISTORY, DEFAULT_AGENT, Store
 
 app = typer.Typer()
 record = typer.Typer(no_args_is_help=True, help="Store, exclude, list and remove blinks, documents and facts.")
 app.add_typer(record, name="record", rich_help_panel="Chats")
-
-RecordId = Annotated[str, typer.Argument(metavar="RECORD", help="The record's id within its source.")]
 
 FOLLOWS = "Memory follows at the next build: orbit build"
 
@@ -24,9 +22,9 @@ def put(
     source: Source,
     record_id: RecordId,
     user: User,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Its text.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", parser=parse_text, help="Its text.")] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE", help="A UTF-8 file with its text; - is a pipe.")] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is called.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", parser=parse_text, help="What it is called.")] = None,
     agent: Agent = DEFAULT_AGENT,
 ) -> None:
     """Store a record as it is now. Whether it is excluded stays as it was.
@@ -69,11 +67,11 @@ def remove(source: Source, record_id: RecordId, user: User, agent: Agent = DEFAU
 
     Example: orbit record remove files.documents lease --user mara
     """
-    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.cli.opening import account_first, open_database
     from orbit_pipelines.settings import load_settings
     from orbit_pipelines.sources.records import delete_record
 
-    with open_database(load_settings()) as connection:
+    with open_database(load_settings()) as connection, account_first(connection, user):
         delete_record(connection, Store(user, agent), source, record_id)
     typer.echo(f"Deleted. {FOLLOWS}")
 
@@ -111,11 +109,11 @@ def list_command(user: User, agent: Agent = DEFAULT_AGENT, as_json: AsJson = Fal
 
 
 def _set_excluded(source: str, record_id: str, store: Store, *, excluded: bool) -> None:
-    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.cli.opening import account_first, open_database
     from orbit_pipelines.history.flags import set_record_excluded
     from orbit_pipelines.settings import load_settings
 
-    with open_database(load_settings()) as connection:
+    with open_database(load_settings()) as connection, account_first(connection, store.user_id):
         change = set_record_excluded(connection, store, source, record_id, excluded)
     state = "excluded" if excluded else "included"
     typer.echo(f"Marked as {state}. {FOLLOWS}" if change.was_changed else f"It was {state} already; nothing changed.")

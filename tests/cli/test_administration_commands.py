@@ -70,7 +70,14 @@ def test_plans_are_listed_with_people_and_sources(orbit: Orbit) -> None:
         ["assign", "default", "none", "--visible"],
         ["assign", "default", "blink.blinks"],
         ["assign", "default", "blink.blinks", "--visible", "--clear"],
+        ["assign", "default", "blink.blinks", "--visible", "--not-visible"],
         ["switch", "none", "--on"],
+        ["switch", "blink.blinks", "--on", "--off"],
+        ["switch", "blink.blinks"],
+        ["account", "add", "ana", "--locale", ""],
+        ["plan", "add", "small", "--title", ""],
+        ["plan", "add", "small", "--cap", "99999999999"],
+        ["plan", "cap", "default", "99999999999"],
         ["sources", "--user", "nobody"],
         ["record", "list", "--user", "nobody"],
         ["record", "put", "profile.facts", "x", "--user", "nobody", "--text", "x"],
@@ -84,6 +91,65 @@ def test_what_does_not_exist_or_makes_no_sense_is_a_wrong_use(orbit: Orbit, comm
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr != ""
+
+
+WITH_AN_ID = [
+    ["account", "add", "ID"],
+    ["account", "plan", "ID", "default"],
+    ["account", "plan", "ana", "ID"],
+    ["account", "remove", "ID", "--yes"],
+    ["plan", "add", "ID"],
+    ["plan", "cap", "ID", "3"],
+    ["assign", "ID", "blink.blinks", "--visible"],
+    ["assign", "default", "ID", "--visible"],
+    ["switch", "ID", "--off"],
+    ["sources", "--user", "ID"],
+    ["record", "put", "profile.facts", "ID", "--user", "ana", "--text", "x"],
+    ["record", "put", "ID", "x", "--user", "ana", "--text", "x"],
+    ["record", "exclude", "profile.facts", "ID", "--user", "ana"],
+    ["record", "list", "--user", "ana", "--agent", "ID"],
+    ["import", "EXPORT", "--user", "ID", "--create-user"],
+    ["import", "EXPORT", "--user", "ana", "--agent", "ID"],
+    ["build", "--user", "ID"],
+    ["pairs", "--user", "ID"],
+    ["why", "s1", "s1-0", "--user", "ID"],
+    ["why", "ID", "s1-0", "--user", "ana"],
+    ["flag", "s1", "ID", "--user", "ana", "--remembered"],
+]
+
+
+@pytest.mark.parametrize("command", WITH_AN_ID, ids=" ".join)
+def test_what_can_be_no_id_is_a_wrong_use(imported: Orbit, export: Path, command: list[str]) -> None:
+    for wrong in ("", " ", "a\nb", "x" * 257, "x" * 5300, "\udc80"):
+        words = {"ID": wrong, "EXPORT": str(export)}
+        result = imported(*(words.get(word, word) for word in command))
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert result.stderr != ""
+
+
+@pytest.mark.parametrize("user", ["x" * 256, "Zoë O'Neill", "a@b.example", "%", "😀"])
+def test_what_people_are_called_can_be_an_id(orbit: Orbit, user: str) -> None:
+    assert orbit("account", "add", user).exit_code == 0
+    assert orbit.json("account", "list")[0]["user_id"] == user
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["pairs"],
+        ["why", "s1", "s1-0"],
+        ["flag", "s1", "s1-0", "--remembered"],
+        ["record", "exclude", "profile.facts", "x"],
+        ["record", "remove", "profile.facts", "x"],
+        ["sources"],
+    ],
+    ids=" ".join,
+)
+def test_a_missing_account_is_what_is_said_to_be_missing(imported: Orbit, command: list[str]) -> None:
+    result = imported(*command, "--user", "zzz")
+    assert result.exit_code == 2
+    assert "o account 'zzz'" in result.stderr
 
 
 def test_a_record_is_put_excluded_included_and_removed(orbit: Orbit, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Orbit = Any
 Build = Callable[[], int]
 
@@ -67,6 +69,13 @@ def test_what_is_not_there_is_a_wrong_use_that_says_where_to_look(imported: Orbi
         assert result.exit_code == 2
         assert result.stdout == ""
     assert imported("pairs", "--user", "nobody").exit_code == 2
+
+
+@pytest.mark.parametrize("said", [[], ["--remembered", "--not-remembered"]], ids=["neither", "both"])
+def test_a_flag_says_one_of_two_things(imported: Orbit, said: list[str]) -> None:
+    result = imported("flag", "s1", "s1-0", "--user", "ana", *said)
+    assert result.exit_code == 2
+    assert "--remembered or --not-remembered" in result.stderr
 
 
 def test_a_text_steers_no_terminal(orbit: Orbit, export: Any) -> None:
