@@ -74,7 +74,7 @@ def status_command(as_json: AsJson = False) -> None:
     from orbit_pipelines.cli.output import print_json, show
     from orbit_pipelines.database.connection import connect
     from orbit_pipelines.database.schema import current_revision, head_revision
-    from orbit_pipelines.database.server import ORBIT_DATABASE, embedded_server, server_status
+    from orbit_pipelines.database.server import NOT_RUNNING, ORBIT_DATABASE, embedded_server, server_status
     from orbit_pipelines.embedders.registry import create_embedder
     from orbit_pipelines.settings import load_settings
 
@@ -105,7 +105,7 @@ def status_command(as_json: AsJson = False) -> None:
         )
     else:
         show("\n".join(_status_lines(settings, server, revision, head_revision(), memory)))
-    if server.problem is not None and not server.is_embedded:
+    if server.problem not in (None, NOT_RUNNING):
         raise typer.Exit(1)
 
 
@@ -206,6 +206,8 @@ def build_as_json(result: "LaunchResult", counts: "ScopeCounts") -> dict[str, An
 def _status_lines(
     settings: "Settings", server: "ServerStatus", revision: str | None, needed: str, memory: "MemoryStatus | None"
 ) -> list[str]:
+    from orbit_pipelines.database.server import NOT_RUNNING
+
     kind = "embedded" if server.is_embedded else "your own"
     if server.problem is None:
         lines = [f"server      {kind}: PostgreSQL {server.version}, pgvector {server.pgvector or 'not installed yet'}"]
@@ -213,7 +215,7 @@ def _status_lines(
         lines = [f"server      {kind}: {server.problem}"]
     lines.append(f"            {server.address}")
     if server.problem is not None:
-        if server.is_embedded:
+        if server.problem == NOT_RUNNING:
             lines.append("            Every other command starts it, and so does: orbit up")
     elif revision == needed:
         lines.append(f"schema      {revision}, up to date")

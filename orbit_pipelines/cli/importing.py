@@ -176,9 +176,10 @@ def _sum_up(path: str, outcomes: list[_Outcome]) -> _Outcome:
         if outcome.is_skipped:
             problems.add("unknown_file", name, f"skipped: {outcome.error}")
     results = [outcome.result for outcome in outcomes if outcome.result is not None]
-    errors = [f"{outcome.error}" for outcome in outcomes if outcome.error and not outcome.is_skipped]
+    errors = [f"{each.file}: {each.error}" for each in outcomes if each.error and not each.is_skipped]
     if not results and not errors:
-        errors = [f"None of the {len(outcomes):,} files in {path} holds a conversation. The first: {outcomes[0].error}"]
+        first = f"The first, {outcomes[0].file}: {outcomes[0].error}"
+        errors = [f"None of the {len(outcomes):,} files in {path} holds a conversation. {first}"]
     return _Outcome(path, problems, sum(results, ImportResult()) if results else None, "\nError: ".join(errors) or None)
 
 

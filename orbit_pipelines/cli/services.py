@@ -34,10 +34,13 @@ def up_command(
     from orbit_pipelines.settings import load_settings
 
     settings = load_settings()
-    typer.echo("Starting. Ctrl-C, or `orbit down` in another terminal, stops everything.")
-    typer.echo(f"{'PostgreSQL':<16}{server_status(settings).address}")
-    typer.echo(f"{'Logs':<16}{logs_folder(settings)}")
-    up(settings, dagster_services(port, host=host), _announce)
+
+    def begin() -> None:
+        typer.echo("Starting. Ctrl-C, or `orbit down` in another terminal, stops everything.")
+        typer.echo(f"{'PostgreSQL':<16}{server_status(settings).address}")
+        typer.echo(f"{'Logs':<16}{logs_folder(settings)}")
+
+    up(settings, dagster_services(port, host=host), _announce, begin)
     typer.echo("Stopped.")
 
 

@@ -6,6 +6,7 @@ its environment can be made: the wheel puts its lock where XDG_RUNTIME_DIR says,
 the server. The server outlives that process; ``stop`` ends it.
 """
 
+import errno
 import fcntl
 import os
 import shutil
@@ -110,10 +111,25 @@ def start(server: EmbeddedServer) -> None:
             _require_space(server)
             _start_until_it_answers(server)
     except OSError as error:
-        raise DatabaseUnavailable(
-            f"The embedded PostgreSQL's folder {server.data} can't be used: {error.strerror}. Set ORBIT_HOME to a "
-            "folder of yours, or ORBIT_DATABASE_URL to a server of your own."
-        ) from error
+        raise _unusable(server, error) from error
+
+
+def require_possible(server: EmbeddedServer) -> None:
+    """Make sure, without making anything, that the server could be started in its folder.
+
+    Raises:
+        DatabaseUnavailable: the folder is too deep for a socket, or can't be made or written to.
+    """
+    _require_short_socket_path(server)
+    try:
+        there = next(folder for folder in (server.data, *server.data.parents) if folder.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        # The server's folder is its user's own.
+        if there != server.data and not os.access(there, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _unusable(server, error) from error
 
 
 def stop(server: EmbeddedServer) -> bool:
@@ -142,6 +158,13 @@ def stop(server: EmbeddedServer) -> bool:
             f"{server.log}."
         )
     return True
+
+
+def _unusable(server: EmbeddedServer, error: OSError) -> DatabaseUnavailable:
+    return DatabaseUnavailable(
+        f"The embedded PostgreSQL's folder {server.data} can't be used: {error.strerror}. Set ORBIT_HOME to a "
+        "folder of yours, or ORBIT_DATABASE_URL to a server of your own."
+    )
 
 
 def _require_short_socket_path(server: EmbeddedServer) -> None:

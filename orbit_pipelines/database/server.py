@@ -23,6 +23,7 @@ from orbit_pipelines.settings import Settings
 
 ORBIT_DATABASE = "orbit"
 DAGSTER_DATABASE = "dagster"
+NOT_RUNNING = "not running"
 OLDEST_POSTGRESQL = 15
 OLDEST_PGVECTOR = (0, 8)
 
@@ -31,7 +32,10 @@ PostgresConnection = psycopg.Connection[TupleRow]
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """What is known of the server without starting it. ``problem`` is None when it can be used."""
+    """What is known of the server without starting it. ``problem`` is None when it can be used.
+
+    ``NOT_RUNNING`` is no trouble: whatever needs the embedded server starts it.
+    """
 
     is_embedded: bool
     address: str
@@ -101,9 +105,10 @@ def server_status(settings: Settings) -> ServerStatus:
     url = settings.database_url or server.url(ORBIT_DATABASE)
     data = server.data if is_embedded else None
     address = describe(url)
-    if is_embedded and not embedded.answers(server):
-        return ServerStatus(is_embedded, address, data, problem="not running")
     try:
+        if is_embedded and not embedded.answers(server):
+            embedded.require_possible(server)
+            return ServerStatus(is_embedded, address, data, problem=NOT_RUNNING)
         with connect(url) as connection:
             version = connection.info.parameter_status("server_version")
             pgvector = _pgvector_versions(connection)[0]

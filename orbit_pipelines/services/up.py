@@ -1,7 +1,7 @@
 """`orbit up` and `orbit down`: the database, made ready, and the services that work on it."""
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +23,18 @@ class Stopped:
     server: bool
 
 
-def up(settings: Settings, services: Sequence[Service], announce: Announce) -> None:
+def up(
+    settings: Settings, services: Sequence[Service], announce: Announce, on_begin: Callable[[], None] = lambda: None
+) -> None:
     """Bring the database up to date, run the services on it until somebody asks to stop, and leave nothing running.
 
     The embedded PostgreSQL ends too, whoever started it; a server of the user's own is left alone.
+
+    Args:
+        settings: which installation.
+        services: what to run.
+        announce: told of each service once it answers.
+        on_begin: called once nothing else runs here and the ports are free, before anything starts.
 
     Raises:
         ServiceFailed: it runs already, a port is taken, or a service failed.
@@ -34,6 +42,7 @@ def up(settings: Settings, services: Sequence[Service], announce: Announce) -> N
     """
     with only_one(_pid_file(settings)) as lock, _interruptible():
         require_free_ports(services)
+        on_begin()
         server = embedded_server(settings) if settings.database_url is None else None
         try:
             migrate(database_url(settings))

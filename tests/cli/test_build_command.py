@@ -169,6 +169,18 @@ def test_status_of_a_server_that_is_down_fails_and_starts_nothing(
     assert "not running" in result.stdout
 
 
+@pytest.mark.parametrize("home", ["/dev/null/home", f"/tmp/{'deep/' * 40}"], ids=["in no folder", "too deep"])
+def test_status_says_that_a_home_cannot_be(orbit: Orbit, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.delenv("ORBIT_DATABASE_URL")
+    monkeypatch.setenv("ORBIT_HOME", home)
+    for command in (["status"], ["status", "--json"], ["build"]):
+        result = orbit(*command)
+        assert result.exit_code == 1
+        assert "ORBIT_HOME" in result.output
+        assert home.rstrip("/") in result.output
+        assert "starts it" not in result.output
+
+
 def test_a_server_that_is_down_is_named_with_what_to_do(orbit: Orbit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORBIT_DATABASE_URL", "postgresql://me@127.0.0.1:1/orbit")
     for command in (["build"], ["pairs", "--user", "ana"], ["demo"]):

@@ -1,6 +1,7 @@
 """`orbit import` of folders and pipes, rehearsed, strict, and told who is who."""
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,16 @@ def test_a_file_that_fails_leaves_the_rest_of_its_folder_alone(orbit: Orbit, fol
     assert result.exit_code == 1
     assert "sessions  3 new" in result.stdout
     assert "cut.zip begins like a zip" in result.stderr
+
+
+def test_the_bad_files_of_a_folder_are_named_whatever_is_in_them(orbit: Orbit, folder: Path) -> None:
+    for name in ("first.zip", "second.zip"):
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            archive.writestr("conversations.json", '[{"id": "s1", "mapping": {"a"')
+    result = orbit("import", str(folder), "--user", "ana", "--create-user")
+    assert result.exit_code == 1
+    for name in ("first.zip", "second.zip"):
+        assert f"Error: {folder / name}: conversations.json" in result.stderr
 
 
 def test_a_folder_without_a_conversation_is_a_failure(orbit: Orbit, tmp_path: Path) -> None:

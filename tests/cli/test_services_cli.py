@@ -1,4 +1,5 @@
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,8 @@ from orbit_pipelines.cli.services import app
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.embedded import EmbeddedServer
 from orbit_pipelines.database.schema import head_revision
+from orbit_pipelines.errors import ServiceFailed
+from orbit_pipelines.services.one_at_a_time import only_one
 from orbit_pipelines.settings import Settings, load_settings
 
 runner = CliRunner()
@@ -120,3 +123,15 @@ def test_down_says_when_nothing_runs(environment: Settings) -> None:
 
 def test_a_port_out_of_range_is_bad_use() -> None:
     assert runner.invoke(app, ["up", "--port", "70000"]).exit_code == 2
+
+
+def test_what_cannot_start_does_not_say_that_it_starts(environment: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = runner.invoke(app, ["up", "--port", str(taken.getsockname()[1])])
+    assert isinstance(result.exception, ServiceFailed)
+    assert result.output == ""
+
+    with only_one(environment.home / "up.pid"):
+        result = runner.invoke(app, ["up"])
+    assert isinstance(result.exception, ServiceFailed)
+    assert result.output == ""
