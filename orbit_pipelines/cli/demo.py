@@ -82,18 +82,21 @@ def _remembered_message(connection: Any) -> tuple[str, str, str] | None:
 
 
 def _whats_next(settings: "Settings", example: tuple[str, str, str] | None) -> list[str]:
+    from orbit_pipelines.cli.output import command_name
+
+    orbit = command_name()
     lines = [f"Lineage: {settings.lineage / 'lineage.duckdb'} (docs/lineage.md has ten questions to ask it)", ""]
     lines.append("Try next:")
     if example is not None:
         user, session, message = example
         lines += [
-            f"  orbit why {session} {message} --user {user}",
-            f"  orbit flag {session} {message} --user {user} --not-remembered",
-            "  orbit build",
+            f"  {orbit} why {session} {message} --user {user}",
+            f"  {orbit} flag {session} {message} --user {user} --not-remembered",
+            f"  {orbit} build",
         ]
     return [
         *lines,
-        "  orbit up                 the Dagster UI, with this build in it",
-        "  orbit import my-export.zip --user me --create-user",
-        "  orbit --help",
+        f"  {orbit} up                 the Dagster UI, with this build in it",
+        f"  {orbit} import my-export.zip --user me --create-user",
+        f"  {orbit} --help",
     ]

@@ -5,8 +5,10 @@ Progress shows on a terminal only. Tables fit 80 columns; in a pipe they are as 
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import typer
@@ -15,6 +17,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+COMMAND = "orbit"
 WIDTH_IN_PIPES = 1_000
 
 
@@ -88,3 +91,15 @@ def step_progress() -> Progress:
 
 def _error_console() -> Console:
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def command_name() -> str:
+    """Return how a person types this command: its name where it is on their PATH, else the path to it."""
+    program = Path(sys.argv[0])
+    found = shutil.which(COMMAND)
+    if program.name != COMMAND or (found is not None and os.path.samefile(found, program)):
+        return COMMAND
+    relative = os.path.relpath(program)
+    if relative.startswith(os.pardir):
+        return str(program.absolute())
+    return relative if os.sep in relative else f"{os.curdir}{os.sep}{relative}"

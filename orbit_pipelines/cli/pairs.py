@@ -43,7 +43,7 @@ def why_command(
 ) -> None:
     """Say whether a message is in memory, the reason, and the build that decided.
 
-    Example: orbit why 9e2d41c7 msg-5 --user mara
+    Example: orbit why 2fca883f-a55f-53ca-a2f4-30606eb566a9 c0d01e33-a39a-5d06-b9ce-3e6f66b71c17 --user mara
     """
     from orbit_pipelines.cli.opening import account_first, open_database
     from orbit_pipelines.cli.output import print_json, show
@@ -71,8 +71,8 @@ def flag_command(
 ) -> None:
     """Mark a user message as remembered or not; its pair follows at the next build.
 
-    Example: orbit flag 9e2d41c7 msg-5 --user mara --not-remembered
-    """
+    Example: orbit flag 2fca883f-a55f-53ca-a2f4-30606eb566a9 c0d01e33-a39a-5d06-b9ce-3e6f66b71c17 --user mara --not-remembered
+    """  # noqa: E501 - an example is one line, to be copied
     from orbit_pipelines.cli.opening import account_first, open_database
     from orbit_pipelines.cli.output import print_json
     from orbit_pipelines.history.flags import set_remembered

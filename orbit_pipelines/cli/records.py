@@ -47,7 +47,7 @@ def put(
 def exclude(source: Source, record_id: RecordId, user: User, agent: Agent = DEFAULT_AGENT) -> None:
     """Keep a record out of memory from the next build on.
 
-    Example: orbit record exclude files.documents lease --user mara
+    Example: orbit record exclude files.documents doc-plot-17 --user mara
     """
     _set_excluded(source, record_id, Store(user, agent), excluded=True)
 
@@ -56,7 +56,7 @@ def exclude(source: Source, record_id: RecordId, user: User, agent: Agent = DEFA
 def include(source: Source, record_id: RecordId, user: User, agent: Agent = DEFAULT_AGENT) -> None:
     """Take an exclusion back.
 
-    Example: orbit record include files.documents lease --user mara
+    Example: orbit record include files.documents doc-plot-17 --user mara
     """
     _set_excluded(source, record_id, Store(user, agent), excluded=False)
 
@@ -65,7 +65,7 @@ def include(source: Source, record_id: RecordId, user: User, agent: Agent = DEFA
 def remove(source: Source, record_id: RecordId, user: User, agent: Agent = DEFAULT_AGENT) -> None:
     """Delete a record.
 
-    Example: orbit record remove files.documents lease --user mara
+    Example: orbit record remove files.documents doc-plot-17 --user mara
     """
     from orbit_pipelines.cli.opening import account_first, open_database
     from orbit_pipelines.settings import load_settings
