@@ -57,9 +57,13 @@ def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, histor
             pl.lit(value=True).alias("was_stored"),
         )
     )
-    now = diff.inserted.lazy().group_by(*SOURCE).agg(
-        pl.col("recipe").first().alias("fresh_recipe"),
-        pl.col("content_hash").bin.encode("hex").alias("fresh_hashes"),
+    now = (
+        diff.inserted.lazy()
+        .group_by(*SOURCE)
+        .agg(
+            pl.col("recipe").first().alias("fresh_recipe"),
+            pl.col("content_hash").bin.encode("hex").alias("fresh_hashes"),
+        )
     )
     facts = (
         touched.join(records.lazy().with_columns(pl.lit(value=True).alias("is_known")), on=SOURCE, how="left")
