@@ -2,6 +2,7 @@ import io
 import json
 import os
 import subprocess
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -139,10 +140,10 @@ def test_a_full_disk_is_said_and_leaves_nothing_of_the_file(orbit: Orbit, connec
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk() -> Iterator[Path]:
     """A real file system of 220 MB, where this machine lets us mount one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
+    # Not under pytest's own folder: it takes the server's user's access away whenever another session starts.
+    folder = Path(tempfile.mkdtemp(prefix="orbit-disk-"))
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=220m", "tmpfs", folder], capture_output=True, check=False
     )
@@ -152,6 +153,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     yield home
     embedded.stop(EmbeddedServer(home.resolve() / "postgres"))
     subprocess.run(["umount", "-l", folder], check=True)
+    folder.rmdir()
 
 
 def test_a_real_disk_may_fill_up_and_what_was_stored_stays(
