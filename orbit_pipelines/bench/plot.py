@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from orbit_pipelines.bench.measurements import BenchResult
+from orbit_pipelines.bench.steps import STEPS
 from orbit_pipelines.bench.wording import seconds_of
 
 _US, _FLOOR = "orbit", "COPY floor"
@@ -41,7 +42,8 @@ def _draw_size(axes: Any, result: BenchResult, pairs: int) -> None:
         axes.bar(places, [height for _, height in drawn], width, color=colours[name], label=name)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds_of(value)))
-    axes.set_xticks(range(len(steps)), steps)
+    labels = [f"{step}\n{STEPS[step].title}" for step in steps]
+    axes.set_xticks(range(len(steps)), labels, fontsize=8)
     axes.set_title(f"{pairs:,} pairs", loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
 

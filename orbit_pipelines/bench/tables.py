@@ -114,7 +114,7 @@ def import_table(imported: ImportMeasured) -> TextTable:
 def targets_table(targets: Iterable[Target]) -> TextTable:
     """Return the targets and whether they are met."""
     rows = tuple((each.title, each.limit, each.measured or "", each.outcome) for each in targets)
-    return TextTable("Targets", ("target", "at most", "measured", "outcome"), rows, texts=4)
+    return TextTable("Targets", ("target", "limit", "measured", "outcome"), rows, texts=4)
 
 
 def _step_row(step: StepMeasured) -> tuple[str, ...]:
