@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test bench up down lint format
+.PHONY: help install run test soak bench up down lint format
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ down: install ## Stop a running `make up` and the embedded PostgreSQL
 
 test: lint ## Check everything: lint, types, import contracts, tests
 	$(BIN)/pytest --numprocesses auto
+
+soak: $(VENV)/installed-dev ## Check what takes hours: thousands of steps, every moment of a build (nightly)
+	$(BIN)/pytest --numprocesses auto -m "soak and not browser"
 
 bench: install ## Measure builds of 2,000 and 20,000 pairs beside the floor under them; minutes
 	@$(BIN)/orbit bench
