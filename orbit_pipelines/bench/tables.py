@@ -80,7 +80,7 @@ def growth_table(steps: Iterable[StepMeasured]) -> TextTable:
     """Return how the same change costs more in a longer history; the smallest is what the others are held against."""
     by_size = sorted(steps, key=lambda step: step.pairs)
     smallest = by_size[0].seconds
-    rows = tuple((f"{step.pairs:,}", seconds_of(step.seconds), ratio_of(step.seconds / smallest)) for step in by_size)
+    rows = tuple((f"{step.pairs:,}", seconds_of(step.seconds), f"{step.seconds / smallest:.2f} ×") for step in by_size)
     return TextTable(f"Growth: {GROWTH.title} in histories of several sizes", ("pairs", "seconds", "ratio"), rows)
 
 
