@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.running import Runs
     from tests.worlds import World
 
-pytest_plugins = ["tests.worlds"]
+pytest_plugins = ["tests.worlds", "tests.tally"]
 
 # Nothing is asserted by time: not by hypothesis either.
 hypothesis.settings.register_profile("orbit", deadline=None)

@@ -1,41 +1,13 @@
-"""How many faults were tried, told at the end of a test run."""
+"""A history for faults to meet, and a disk that is soon full."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.faults.faulty import Tally, can_mount, populate, small_disk
+from tests.faults.faulty import can_mount, populate, small_disk
 from tests.worlds import World
-
-_PREFIX = "faults tried: "
-
-
-@pytest.fixture
-def tally(record_property: Callable[[str, object], None]) -> Tally:
-    """Tell how many faults of a kind a test tried; the end of the test run lists them."""
-    return lambda kind, count: record_property(_PREFIX + kind, count)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List what the tally holds."""
-    tried: Counter[str] = Counter()
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if getattr(report, "when", None) == "call":
-                tried.update(
-                    {
-                        name.removeprefix(_PREFIX): count
-                        for name, count in report.user_properties
-                        if name.startswith(_PREFIX)
-                    }
-                )
-    if tried:
-        terminalreporter.section("faults tried, each followed by a build that put everything right")
-        for kind, count in sorted(tried.items()):
-            terminalreporter.write_line(f"{count:>6}  {kind}")
 
 
 @pytest.fixture

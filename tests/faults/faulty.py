@@ -14,7 +14,7 @@ from itertools import count
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import psycopg
 
@@ -29,8 +29,6 @@ from orbit_pipelines.model import Mode, Store
 from orbit_pipelines.settings import Settings
 from tests.building.scratch_rebuild import rebuild_from_scratch, stored_chunks
 from tests.worlds import World
-
-Tally = Callable[[str, int], None]
 
 ANN, OTHER, BOB = Store("ann"), Store("ann", "other"), Store("bob")
 STORES = (ANN, OTHER, BOB)
@@ -437,8 +435,6 @@ def assert_nothing_stale(world: World, build_id: int) -> None:
 
 
 # ---------------------------------------------------------------- small disks
-
-Ballast = Literal["ballast"]
 
 
 def can_mount() -> bool:

@@ -16,7 +16,6 @@ from tests.faults.faulty import (
     STORES,
     Child,
     Orders,
-    Tally,
     assert_nothing_stale,
     assert_put_right,
     await_true,
@@ -24,6 +23,7 @@ from tests.faults.faulty import (
     status_of,
     toggle,
 )
+from tests.tally import Tally
 from tests.worlds import World
 
 WHO: tuple[tuple[str, ...], ...] = ((), (), ("ann",), ("bob",), ("ann", "bob"))

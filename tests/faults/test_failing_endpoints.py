@@ -13,7 +13,8 @@ from orbit_pipelines.embedders.openai_compatible import OpenAICompatibleEmbedder
 from orbit_pipelines.errors import EmbeddingFailed
 from orbit_pipelines.settings import Settings
 from tests.building.scratch_rebuild import rebuild_from_scratch, stored_chunks
-from tests.faults.faulty import Tally, assert_nothing_left, memory_of, status_of
+from tests.faults.faulty import assert_nothing_left, memory_of, status_of
+from tests.tally import Tally
 from tests.worlds import World
 
 Fault = Callable[[dict[str, Any]], tuple[int, Any]]

@@ -15,7 +15,6 @@ from orbit_pipelines.errors import OutOfSpace
 from tests.faults.faulty import (
     Child,
     Orders,
-    Tally,
     assert_put_right,
     memory_of,
     only_free,
@@ -23,6 +22,7 @@ from tests.faults.faulty import (
     say_much,
     status_of,
 )
+from tests.tally import Tally
 from tests.worlds import World
 
 

@@ -11,13 +11,13 @@ from tests.faults.faulty import (
     STEPS,
     Child,
     Orders,
-    Tally,
     assert_put_right,
     await_true,
     change,
     memory_of,
     status_of,
 )
+from tests.tally import Tally
 from tests.worlds import World
 
 

@@ -19,7 +19,6 @@ from orbit_pipelines.errors import DatabaseUnavailable
 from orbit_pipelines.settings import Settings
 from tests.faults.faulty import (
     Exchanges,
-    Tally,
     assert_exact,
     assert_put_right,
     change,
@@ -28,6 +27,7 @@ from tests.faults.faulty import (
     populate,
     status_of,
 )
+from tests.tally import Tally
 from tests.worlds import World
 
 

@@ -16,7 +16,6 @@ from tests.faults.faulty import (
     ANN,
     PATIENCE,
     Exchanges,
-    Tally,
     assert_exact,
     assert_put_right,
     await_true,
@@ -25,6 +24,7 @@ from tests.faults.faulty import (
     memory_of,
     status_of,
 )
+from tests.tally import Tally
 from tests.worlds import World
 
 WHAT_TO_DO = r"connection to PostgreSQL was lost during the build: .*Run the build again"

@@ -14,7 +14,6 @@ from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
 from tests.faults.faulty import (
     ANN,
     Exchanges,
-    Tally,
     assert_nothing_stale,
     assert_put_right,
     change_cap,
@@ -22,6 +21,7 @@ from tests.faults.faulty import (
     entomb,
     exclude_record,
 )
+from tests.tally import Tally
 from tests.worlds import World
 
 NAMES = count()

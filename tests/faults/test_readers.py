@@ -10,7 +10,8 @@ import pytest
 
 from orbit_pipelines.building.run import build
 from orbit_pipelines.database.connection import connect
-from tests.faults.faulty import Exchanges, Tally, await_true
+from tests.faults.faulty import Exchanges, await_true
+from tests.tally import Tally
 from tests.worlds import World
 
 LOOK = (
