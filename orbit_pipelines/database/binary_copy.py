@@ -57,13 +57,25 @@ def stage_frame(connection: psycopg.Connection[Any], table: str, frame: pl.DataF
 
 def pack_rows(frame: pl.DataFrame, types: Mapping[str, str]) -> pa.Buffer | bytes:
     """Return the rows of a frame as the body of a binary COPY, without signature and trailer."""
-    fields: list[Any] = [pa.scalar(struct.pack(">h", len(types)), pa.large_binary())]
+    fields: list[Any] = [_scalar(struct.pack(">h", len(types)))]
     for name, type_name in types.items():
         fields.extend(_PACKERS[type_name](frame[name]))
-    rows = pc.binary_join_element_wise(*fields, pa.scalar(b"", pa.large_binary()))
+    rows = pc.binary_join_element_wise(*fields, _scalar(b""))
     if isinstance(rows, pa.ChunkedArray):
         rows = rows.combine_chunks()
     return rows.buffers()[2] or b""
+
+
+# Python values and NumPy arrays reach Arrow through Polars: Arrow's own conversions import pandas, which would cost
+# every build half a second.
+
+
+def _scalar(value: bytes) -> pa.Scalar:
+    return _binary(pl.Series([value], dtype=pl.Binary))[0]
+
+
+def _binary(series: pl.Series) -> pa.Array:
+    return series.to_arrow().cast(pa.large_binary())
 
 
 def _fixed(matrix: np.ndarray) -> pa.Array:
@@ -78,25 +90,24 @@ def _lengths(values: np.ndarray) -> pa.Array:
 
 
 def _varying(series: pl.Series, prefix: bytes = b"") -> list[Any]:
-    values = series.cast(pl.Binary).to_arrow().cast(pa.large_binary())
-    is_null = series.is_null().to_numpy()
-    lengths = pc.binary_length(values).fill_null(0).to_numpy(zero_copy_only=False) + len(prefix)
-    head = _lengths(np.where(is_null, -1, lengths))
-    values = values.fill_null(b"")
-    if not prefix:
-        return [head, values]
-    return [head, pc.if_else(pa.array(is_null), b"", prefix).cast(pa.large_binary()), values]
+    values = series.cast(pl.Binary)
+    lengths = (values.bin.size() + len(prefix)).cast(pl.Int64).fill_null(-1).to_numpy()
+    fields = [_lengths(lengths), _binary(values.fill_null(b""))]
+    if prefix:
+        heads = pl.select(pl.when(series.is_null()).then(pl.lit(b"")).otherwise(pl.lit(prefix))).to_series()
+        fields.insert(1, _binary(heads))
+    return fields
 
 
 def _number(dtype: str, convert: Callable[[pl.Series], pl.Series]) -> Callable[[pl.Series], list[Any]]:
     def pack(series: pl.Series) -> list[Any]:
-        is_null = series.is_null().to_numpy()
+        is_null = series.is_null()
         numbers = convert(series).fill_null(0).to_numpy().astype(dtype)
         width = numbers.dtype.itemsize
         body = _fixed(numbers.view("u1").reshape(-1, width))
         if is_null.any():
-            body = pc.if_else(pa.array(is_null), pa.scalar(b"", pa.large_binary()), body)
-        return [_lengths(np.where(is_null, -1, width)), body]
+            body = pc.if_else(is_null.to_arrow(), _scalar(b""), body)
+        return [_lengths(np.where(is_null.to_numpy(), -1, width)), body]
 
     return pack
 
