@@ -10,7 +10,7 @@ from pgvector.psycopg import register_vector
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 
-from orbit_pipelines.errors import DatabaseUnavailable
+from orbit_pipelines.errors import DatabaseUnavailable, OutOfSpace
 
 Result = TypeVar("Result")
 
@@ -47,6 +47,7 @@ def connect(url: str, *, autocommit: bool = False, application_name: str = "orbi
 
     Raises:
         DatabaseUnavailable: the URL can't be read, nobody answers, or the server refuses.
+        OutOfSpace: the server's disk is too full even for a connection.
     """
     given = parse_url(url)
     given.setdefault("connect_timeout", CONNECT_TIMEOUT)
@@ -56,6 +57,11 @@ def connect(url: str, *, autocommit: bool = False, application_name: str = "orbi
             **given, autocommit=autocommit, application_name=application_name, client_encoding="utf8"
         )
     except psycopg.OperationalError as error:
+        if os.strerror(errno.ENOSPC) in str(error):
+            raise OutOfSpace(
+                f"The disk of the PostgreSQL server is full: it takes no connection to {describe(url)}. Free some of "
+                "it, and run this again."
+            ) from None
         what = "No PostgreSQL answers at" if _is_silent(error) else "PostgreSQL doesn't let us in, at"
         raise DatabaseUnavailable(
             f"{what} {describe(url)}: {_reason(error)}. Start it (`orbit up` starts the embedded one), or correct "

@@ -114,7 +114,7 @@ def server_status(settings: Settings) -> ServerStatus:
             pgvector = _pgvector_versions(connection)[0]
             _require_postgresql(connection, url)
             _require_pgvector(connection, url)
-    except DatabaseUnavailable as error:
+    except (DatabaseUnavailable, OutOfSpace) as error:
         return ServerStatus(is_embedded, address, data, problem=str(error))
     return ServerStatus(is_embedded, address, data, version, pgvector)
 

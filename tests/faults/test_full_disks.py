@@ -8,9 +8,10 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from orbit_pipelines.building.run import build
+from orbit_pipelines.building.run import BuildRun, build
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.embedded import EmbeddedServer
+from orbit_pipelines.database.server import server_status
 from orbit_pipelines.errors import OutOfSpace
 from tests.faults.faulty import (
     Child,
@@ -26,10 +27,9 @@ from tests.tally import Tally
 from tests.worlds import World
 
 
-def fails_for_space(world: World, where: str) -> bool:
+def fails_for_space(world: World, run: BuildRun, where: str) -> bool:
     """Build, and check that it did all or nothing and said so; tell whether it found too little space."""
     before = memory_of(world)
-    run = world.run()
     try:
         build(run)
     except OutOfSpace as error:
@@ -59,8 +59,9 @@ def test_a_full_disk_under_the_workspaces(history: World, disk: Path, tally: Tal
     say_much(history)
     tried = 0
     for kilobytes in FREE_FOR_FILES:
+        run = history.run()
         with only_free(disk, kilobytes):
-            tried += fails_for_space(history, "the build's files")
+            tried += fails_for_space(history, run, "the build's files")
     assert 3 < tried < len(FREE_FOR_FILES)
     assert_put_right(history)
     tally("full disks under the workspaces", tried)
@@ -110,8 +111,18 @@ def test_a_full_disk_under_the_database(cramped: World, disk: Path, tally: Tally
     say_much(cramped)
     tried = 0
     for kilobytes in FREE_FOR_DATABASE:
+        run = cramped.run()
         with only_free(disk, kilobytes):
-            tried += fails_for_space(cramped, "the PostgreSQL server")
+            tried += fails_for_space(cramped, run, "the PostgreSQL server")
     assert 3 < tried < len(FREE_FOR_DATABASE)
     assert_put_right(cramped)
     tally("full disks under the database", tried)
+
+
+def test_a_full_disk_that_takes_no_connection(cramped: World, disk: Path) -> None:
+    cramped.sql("reindex table pg_class")  # the next connection writes down what it learns of the catalogue
+    with only_free(disk, 0):
+        with pytest.raises(OutOfSpace, match=r"takes no connection to database .* Free some"):
+            cramped.run()
+        assert "takes no connection" in str(server_status(cramped.settings).problem)
+    assert_put_right(cramped)

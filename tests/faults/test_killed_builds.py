@@ -71,7 +71,7 @@ def moments_of_a_build(world: World) -> int:
 def test_a_build_killed_at_random_moments(history: World, tally: Tally) -> None:
     moments = moments_of_a_build(history)
     random = Random(2)
-    tried = kill_at_moments(history, [random.randint(1, moments) for _ in range(24)], seed=3)
+    tried = kill_at_moments(history, [random.randint(1, moments) for _ in range(16)], seed=3)
     assert tried > 10
     tally("builds killed (SIGKILL) at an exchange with the server or a file, seeded", tried)
 

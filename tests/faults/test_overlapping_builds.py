@@ -81,7 +81,7 @@ def overlap(new_world: Callable[[], World], examples: int, steps: int) -> None:
 
 
 def test_builds_that_overlap_in_any_order_publish_nothing_stale(new_world: Callable[[], World]) -> None:
-    overlap(new_world, examples=8, steps=30)
+    overlap(new_world, examples=6, steps=30)
 
 
 @pytest.mark.soak
