@@ -59,8 +59,14 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         problems.add("broken_conversation", where, "no mapping of nodes; skipped")
         return None
     nodes = {key: as_object(node) for key, node in mapping.items()}
-    branch = _active_branch(nodes, conversation.get("current_node"), where, problems)
     turns = {key: _turn(key, node, where, problems) for key, node in nodes.items()}
+    branch = _active_branch(nodes, turns, conversation.get("current_node"), where, problems)
+    if branch and as_word(nodes[branch[0]].get("parent")) not in (None, *nodes):
+        connected = _connected(nodes, turns, branch[0])
+        if any(turn for key, turn in turns.items() if key not in connected):
+            problems.add("parent_missing", where, "a message on its branch names a parent that isn't there")
+        # What the gap cut off has not left the branch: what is stored of it stays as it is.
+        turns = connected
     messages, left_behind = split_branch(turns, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
@@ -80,14 +86,23 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
 # ---------------------------------------------------------------- the tree
 
 
+def _parents(nodes: Mapping[str, Mapping[str, object]]) -> dict[str, str | None]:
+    return {key: parent if (parent := as_word(node.get("parent"))) in nodes else None for key, node in nodes.items()}
+
+
 def _active_branch(
-    nodes: Mapping[str, Mapping[str, object]], current: object, where: str, problems: Problems
+    nodes: Mapping[str, Mapping[str, object]],
+    turns: Mapping[str, Turn | None],
+    current: object,
+    where: str,
+    problems: Problems,
 ) -> list[str]:
-    """Return the keys from the root to the node in view, or to the newest leaf where none is in view."""
-    parents = {key: parent if (parent := as_word(node.get("parent"))) in nodes else None for key, node in nodes.items()}
+    """Return the keys from the root to the node in view, or to the newest leaf that shows anything."""
+    parents = _parents(nodes)
     leaf = current if isinstance(current, str) and current in nodes else None
     if leaf is None:
-        leaf = newest_leaf(parents, lambda key: to_utc(as_object(nodes[key].get("message")).get("create_time")))
+        shown = [key for key, turn in turns.items() if turn and (turn.role == "user" or turn.text.strip())]
+        leaf = newest_leaf(parents, {key: turn.sent_at for key, turn in turns.items() if turn}.get, shown or None)
         if leaf is None:
             return []
         problems.add("current_node_missing", where, "current_node not found; its newest leaf was taken")
@@ -97,6 +112,14 @@ def _active_branch(
     return branch
 
 
+def _connected(
+    nodes: Mapping[str, Mapping[str, object]], turns: Mapping[str, Turn | None], root: str
+) -> dict[str, Turn | None]:
+    """Return the turns of the nodes that lead to ``root``."""
+    parents = _parents(nodes)
+    return {key: turn for key, turn in turns.items() if climb(parents, key)[0][0] == root}
+
+
 # ---------------------------------------------------------------- messages
 
 
@@ -104,6 +127,8 @@ def _turn(key: str, node: Mapping[str, object], where: str, problems: Problems) 
     """Return the node's turn, or None where the product shows none."""
     message = as_object(node.get("message"))
     content = message.get("content")
+    if isinstance(content, str):
+        content = {"content_type": "text", "parts": [content]}
     role = turn_role(as_object(message.get("author")).get("role"))
     if not isinstance(content, dict) or role is None:
         return None

@@ -27,7 +27,28 @@ def as_word(value: object) -> str | None:
 
 def turn_role(value: object) -> Role | None:
     """Return the role of a turn, and None for every other role and for what is none."""
-    return _ROLES.get(value) if isinstance(value, str) else None
+    return _ROLES.get(value.strip().lower()) if isinstance(value, str) else None
+
+
+class LostQuestions:
+    """Tells, in a list of turns without links, the replies whose question was an entry that couldn't be read.
+
+    Such a reply would pass for another to the question before, which has one already.
+    """
+
+    def __init__(self) -> None:
+        self._is_gap = False
+        self._is_lost = False
+
+    def pass_over(self) -> None:
+        """Note an entry that may have been a question: broken, or of a role that isn't known."""
+        self._is_gap = True
+
+    def loses(self, role: Role, before: Role | None) -> bool:
+        """Say whether the next turn is such a reply; ``before`` is the role of the last one kept."""
+        self._is_lost = role == "assistant" and (self._is_lost or (self._is_gap and before == "assistant"))
+        self._is_gap = False
+        return self._is_lost
 
 
 def join_parts(parts: Iterable[str]) -> str:
@@ -53,9 +74,12 @@ def content_text(content: object) -> str:
 def _part_text(part: object) -> str | None:
     if isinstance(part, str):
         return part
-    if not isinstance(part, dict) or as_word(part.get("type", "text")) not in _TEXT_PARTS:
+    # Tables of structs write every key, null where a part has none.
+    if not isinstance(part, dict) or (part.get("type") is not None and as_word(part["type"]) not in _TEXT_PARTS):
         return None
-    text = part.get("text", part.get("value"))
+    text = part.get("text")
+    if text is None:
+        text = part.get("value")
     if isinstance(text, dict):
         text = text.get("value")
     return text if isinstance(text, str) else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, as_word, turn_role
+from orbit_pipelines.history.formats.content import LostQuestions, as_object, as_word, content_text, turn_role
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
 from orbit_pipelines.history.text import storable, usable_id
@@ -65,18 +65,24 @@ def _read_row(row: Row, problems: Problems) -> ParsedSession | None:
 def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[ParsedMessage]:
     messages: list[ParsedMessage] = []
     taken: set[str] = set()
+    lost = LostQuestions()
     for number, turn in enumerate(turns, start=1):
         place = f"turn {number} of {where}"
         if not isinstance(turn, dict):
             problems.add("broken_message", place, "no object; skipped")
+            lost.pass_over()
             continue
         role = turn_role(turn.get("role"))
         if role is None:
             if as_word(turn.get("role")) not in _NO_TURNS:
                 problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
+                lost.pass_over()
             continue
-        content = storable(as_word(turn.get("content")) or "", place, problems)
+        content = storable(content_text(turn.get("content")), place, problems)
         if role == "assistant" and not content.strip():
+            continue
+        if lost.loses(role, messages[-1].role if messages else None):
+            problems.add("lost_question", place, "a reply whose question isn't there; left out")
             continue
         message_id = _message_id(turn, role, taken)
         messages.append(

@@ -7,7 +7,7 @@ somebody added them, under one of a few usual names.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, as_word, content_text, turn_role
+from orbit_pipelines.history.formats.content import LostQuestions, as_object, as_word, content_text, turn_role
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
@@ -61,22 +61,29 @@ def _read_row(row: Row, problems: Problems) -> ParsedSession | None:
 
 def _messages(written: Iterable[object], where: str, problems: Problems) -> tuple[ParsedMessage, ...]:
     messages: list[ParsedMessage] = []
-    taken: set[str] = set()
+    taken: dict[str, tuple[Role, str]] = {}
+    lost = LostQuestions()
     for number, message in enumerate(written, start=1):
         place = f"message {number} of {where}"
         role = _role(message, place, problems)
         if role is None or not isinstance(message, dict):
+            if not isinstance(message, dict) or as_word(message.get("role")) not in _NO_TURNS:
+                lost.pass_over()
             continue
         content = storable(content_text(message.get("content")), place, problems)
         # An empty user message is kept: it may be an image alone, and the reply that follows is to it.
         if role == "assistant" and not content.strip():
             continue
+        if lost.loses(role, messages[-1].role if messages else None):
+            problems.add("lost_question", place, "a reply whose question isn't there; left out")
+            continue
         message_id = _first_id(message, _MESSAGE_ID_KEYS)
-        if message_id in taken:
+        if message_id is not None and taken.setdefault(message_id, (role, content)) != (role, content):
+            # An id of the request or the turn, not of the message: its place names it then.
+            message_id = None
+        elif message_id is not None and any(message_id == kept.message_id for kept in messages):
             problems.add("repeated_message", place, "its id stands twice in the conversation; taken once")
             continue
-        if message_id is not None:
-            taken.add(message_id)
         messages.append(
             ParsedMessage(
                 message_id=message_id,

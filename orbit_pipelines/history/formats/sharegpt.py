@@ -6,7 +6,7 @@ with the assistant, have several turns of one side in a row, or end with a quest
 
 from collections.abc import Iterable, Iterator
 
-from orbit_pipelines.history.formats.content import as_list, as_object, as_word, join_parts
+from orbit_pipelines.history.formats.content import LostQuestions, as_list, as_object, as_word, join_parts
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
@@ -62,14 +62,21 @@ def _read_row(row: Row, problems: Problems) -> ParsedSession | None:
 
 def _messages(turns: Iterable[object], where: str, problems: Problems) -> tuple[ParsedMessage, ...]:
     messages: list[ParsedMessage] = []
+    lost = LostQuestions()
     for number, turn in enumerate(turns, start=1):
         place = f"turn {number} of {where}"
         if not isinstance(turn, dict):
             problems.add("broken_message", place, "no object; skipped")
+            lost.pass_over()
             continue
         role = _role(turn, place, problems)
+        if role is None and _speaker(turn) not in _ROLES:
+            lost.pass_over()
         content = storable(_text(turn), place, problems)
         if role is None or (role == "assistant" and not content.strip()):
+            continue
+        if lost.loses(role, messages[-1].role if messages else None):
+            problems.add("lost_question", place, "a reply whose question isn't there; left out")
             continue
         # The style is text alone, so an empty question asked nothing; it stays to part what is around it.
         if role == "assistant" and messages and not messages[-1].content.strip():
@@ -81,11 +88,15 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> tuple[
 
 def _role(turn: dict[str, object], place: str, problems: Problems) -> Role | None:
     """Return the role of a turn, or None for what is none; only what isn't known is reported."""
-    speaker = next((turn[key] for key in _SPEAKER_KEYS if key in turn), None)
-    name = (as_word(speaker) or "").strip().lower()
+    name = _speaker(turn)
     if name not in _ROLES:
         problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
     return _ROLES.get(name)
+
+
+def _speaker(turn: dict[str, object]) -> str:
+    speaker = next((turn[key] for key in _SPEAKER_KEYS if turn.get(key) is not None), None)
+    return (as_word(speaker) or "").strip().lower()
 
 
 def _text(turn: dict[str, object]) -> str:

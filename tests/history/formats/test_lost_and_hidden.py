@@ -1,0 +1,111 @@
+"""What can't be read, or isn't shown, neither draws the view to itself nor lends its reply to another question."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orbit_pipelines.history.formats.registry import read_sessions
+from orbit_pipelines.history.reading import open_export
+from orbit_pipelines.history.stream import ParsedSession, Problems
+
+
+def read(folder: Path, value: Any) -> tuple[ParsedSession, Problems]:
+    path = folder / "export.json"
+    path.write_text(json.dumps(value))
+    problems = Problems()
+    with open_export(path) as export:
+        (session,) = read_sessions(export, problems)
+    return session, problems
+
+
+def said(session: ParsedSession) -> list[str]:
+    return [message.content for message in session.messages]
+
+
+def node(key: str, parent: str | None, role: str, text: Any, moment: float) -> dict[str, Any]:
+    content = text if isinstance(text, str) else {"content_type": "text", "parts": text}
+    message = {"id": key, "author": {"role": role}, "create_time": 1.7e9 + moment, "content": content}
+    return {"id": key, "parent": parent, "message": message}
+
+
+def chatgpt(*nodes: dict[str, Any], current: str | None = None) -> list[dict[str, Any]]:
+    root = {"id": "r", "parent": None, "message": None}
+    return [{"id": "c", "current_node": current, "mapping": {each["id"]: each for each in (root, *nodes)}}]
+
+
+@pytest.mark.parametrize(
+    "newest", [node("a2", "u", "assistant", [""], 9), node("x", "r", "system", ["hidden"], 9)], ids=["empty", "system"]
+)
+def test_without_a_node_in_view_the_newest_one_that_shows_anything_is_taken(
+    tmp_path: Path, newest: dict[str, Any]
+) -> None:
+    session, _ = read(
+        tmp_path, chatgpt(node("u", "r", "user", ["q"], 0), node("a", "u", "assistant", ["ans"], 1), newest)
+    )
+    assert said(session) == ["q", "ans"]
+    assert "a" not in session.left_behind
+
+
+def test_what_a_gap_in_the_branch_cuts_off_is_reported_and_has_not_left_the_branch(tmp_path: Path) -> None:
+    session, problems = read(
+        tmp_path,
+        chatgpt(
+            node("u", "r", "user", ["q"], 0),
+            node("a", "u", "assistant", ["ans"], 1),
+            node("u2", "lost", "user", ["q2"], 2),
+            node("a2", "u2", "assistant", ["ans2"], 3),
+            current="a2",
+        ),
+    )
+    assert said(session) == ["q2", "ans2"]
+    assert session.left_behind == frozenset()
+    assert problems.counts == {"parent_missing": 1}
+
+
+def test_content_that_is_plain_text_is_text(tmp_path: Path) -> None:
+    session, _ = read(tmp_path, chatgpt(node("u", "r", "user", "plain", 0), current="u"))
+    assert said(session) == ["plain"]
+
+
+@pytest.mark.parametrize("lost", [None, {"role": "alien", "content": "q2"}], ids=["broken", "unknown"])
+@pytest.mark.parametrize(
+    ("holder", "speaker", "words", "names"),
+    [
+        ("messages", "role", "content", ("user", "assistant")),
+        ("conversations", "from", "value", ("human", "gpt")),
+        ("conversation", "role", "content", ("user", "assistant")),
+    ],
+    ids=["openai", "sharegpt", "dataset rows"],
+)
+def test_a_reply_to_a_lost_question_is_no_reply_to_the_one_before(
+    tmp_path: Path, lost: Any, holder: str, speaker: str, words: str, names: tuple[str, str]
+) -> None:
+    def turn(role: int, text: str) -> dict[str, str]:
+        return {speaker: names[role], words: text}
+
+    turns = [turn(0, "q1"), turn(1, "a1"), lost, turn(1, "a2"), turn(1, "a2b"), turn(0, "q3"), turn(1, "a3")]
+    row = {"id": "x", "conversation_id": "x", "model": "m", "turn": 3, "language": "English", holder: turns}
+    session, problems = read(tmp_path, [row])
+    assert said(session) == ["q1", "a1", "q3", "a3"]
+    assert problems.counts["lost_question"] == 2
+
+
+def test_an_id_of_the_request_drops_no_reply(tmp_path: Path) -> None:
+    turns = [
+        {"id": 1, "role": "user", "content": "q1"},
+        {"id": 1, "role": "assistant", "content": "a1"},
+        {"id": 2, "role": "user", "content": "q2"},
+        {"id": 2, "role": "assistant", "content": "a2"},
+    ]
+    session, _ = read(tmp_path, [{"messages": turns}])
+    assert said(session) == ["q1", "a1", "q2", "a2"]
+
+
+@pytest.mark.parametrize(
+    "part", [{"type": "text", "text": None, "value": "q1"}, {"type": None, "text": "q1"}], ids=["text", "type"]
+)
+def test_a_part_with_null_keys_keeps_its_text(tmp_path: Path, part: dict[str, Any]) -> None:
+    session, _ = read(tmp_path, [{"messages": [{"role": "User", "content": [part]}]}])
+    assert said(session) == ["q1"]
