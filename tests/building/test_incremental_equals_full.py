@@ -228,6 +228,12 @@ class Memory(RuleBasedStateMachine):
         for message, number in now.items():
             assert self.source_ids.setdefault(message, number) == number
 
+    @rule(step=st.sampled_from(["extraction", "pairing", "chunking", "embedding"]), full=st.booleans())
+    def crash(self, step: str, full: bool) -> None:
+        run = self.world.run(full=full)
+        getattr(run, step)()
+        run.connection.close()
+
     @rule()
     def build_twice(self) -> None:
         self.world.build()
