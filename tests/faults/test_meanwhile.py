@@ -1,7 +1,6 @@
 """Whatever happens at whatever moment of a build: it ends well, publishes nothing stale, and the next one is exact."""
 
 from collections.abc import Callable
-from itertools import count
 from random import Random
 
 import psycopg
@@ -23,8 +22,6 @@ from tests.faults.faulty import (
 )
 from tests.tally import Tally
 from tests.worlds import World
-
-NAMES = count()
 
 
 def flag(world: World, session: str) -> None:
@@ -173,9 +170,10 @@ HAPPENINGS: list[Callable[[World, str], None]] = [
 
 
 def plant(world: World, number: int) -> str:
-    """Say something for things to happen to, and build it or not; return the session."""
+    """Say something for things to happen to, in place of the last, and build it or not; return the session."""
     session = f"m{number}"
     world.account("ann")
+    world.sql("delete from orbitpilot.session where session_id like 'm%%' and session_id <> %s", session)
     turns = ["First.", "> Yes.", "Second.", "Third.", "> Both.", "Fourth.", "Fifth.", "> Fine.", "Sixth.", "> Well."]
     ids = world.say(ANN, session, *turns[:8])
     world.remember(ANN, session, ids[2], remembered=False)
@@ -201,8 +199,8 @@ def publishes(world: World, run: BuildRun) -> bool:
 def let_happen(world: World, happening: Callable[[World, str], None], moments: list[int], seed: int) -> int:
     random = Random(seed)
     tried = 0
-    for moment in moments:
-        session = plant(world, next(NAMES))
+    for number, moment in enumerate(moments, start=2):
+        session = plant(world, number)
         users = random.choice([(), (), ("ann",), ("ann", "bob")])
         run = world.run(*users, full=random.random() < 0.3)
         tried += build_while(world, run, moment, lambda session=session: happening(world, session), happening in BUILDS)  # type: ignore[misc]
