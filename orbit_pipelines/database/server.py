@@ -137,8 +137,8 @@ def _connect_or_create(url: str) -> PostgresConnection:
         if maintenance is None or database is None:
             raise
         with maintenance:
-            if not _create_if_missing(maintenance, str(database)):
-                raise
+            # Another process may have made it since; if it was there all along, connecting says again what is wrong.
+            _create_if_missing(maintenance, str(database))
     return connect(url)
 
 
