@@ -26,6 +26,10 @@ from tests.worlds import World
 Connection = psycopg.Connection[TupleRow]
 NewDatabase = Callable[..., str]
 
+GRANTED_POWERS = (
+    "select rolname from pg_roles where rolname in ('plain_pipeline', 'plain_app', 'plain_analyst')"
+    " and (rolcanlogin or rolsuper)"
+)
 OWNERS = """
 select distinct pg_get_userbyid(owner)
   from (select relowner from pg_class where relnamespace in ('orbitpilot'::regnamespace, 'memory'::regnamespace)
@@ -118,7 +122,7 @@ def test_migrating_makes_the_roles_and_gives_everything_to_the_pipelines(new_emp
         ("plain_app", True, ()),
         ("plain_analyst", True, ()),
     ]
-    assert fetch(url, "select rolname from pg_roles where rolname like 'plain%' and (rolcanlogin or rolsuper)") == set()
+    assert fetch(url, GRANTED_POWERS) == set()
 
 
 @pytest.mark.parametrize("name", ['we"ird; drop -- %s {app}', "é" * 31, "x" * 63])
