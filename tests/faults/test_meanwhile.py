@@ -232,7 +232,8 @@ BUILDS = (build_her, build_everyone, rebuild_some)
 
 @pytest.fixture
 def busy(history: World) -> World:
-    """A built history, on which nobody waits for a build."""
+    """A built history, on which nobody waits for a build; deleted sessions pile up in it, so its parts are larger."""
+    history.settings = history.settings.model_copy(update={"batch_messages": 500})
     history.build()
     history.sql("set lock_timeout = '100ms'")
     return history
