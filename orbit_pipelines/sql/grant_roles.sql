@@ -9,14 +9,15 @@ grant select, insert, update, delete on public.orbit_schema_version to {pipeline
 
 -- The application: people's own histories, what became of them in memory, and what their plan says. All but the last is
 -- under row-level security. "update (locale)" is also what lets it lock the account's row while it writes.
-grant select, update (locale) on orbitpilot.account to {app};
+grant select, update (locale, time_zone, session_epoch) on orbitpilot.account to {app};
 grant select, insert, update, delete
    on orbitpilot.session, orbitpilot.session_participant, orbitpilot.message, orbitpilot.record to {app};
 grant select, insert, update (deleted_at, not_remembered, run_index, was_active) on memory.pair to {app};
 grant select on memory.chunk, memory.source_status, memory.skipped, memory.build, memory.watermark, memory.tombstone,
-                memory.recipe to {app};
+                memory.recipe, memory.forget to {app};
 grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_plan_assignment to {app};
-grant execute on function orbitpilot.account_for_sign_in, orbitpilot.slot_of to {app};
+grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.change_own_password,
+                          orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.slot_of to {app};
 
 -- Analysts: everybody's keys, flags, numbers, times and reasons. Column by column where a table holds text, a title or
 -- a vector, so that a column added later stays closed; nothing of the cache.
@@ -35,5 +36,6 @@ grant select (user_id, agent_id, source_key, source_id, chunk_index, content_has
               reply_message_ids, language, origin_class, session_kind, sent_at, recipe, build_id)
    on memory.chunk to {analyst};
 grant select (user_id, agent_id, session_id, forgotten_at, changed_xid) on memory.tombstone to {analyst};
+grant select (number, user_id, issued_at) on memory.forget to {analyst};
 grant select on memory.pair, memory.recipe, memory.build, memory.store, memory.source_status, memory.change,
                 memory.skipped, memory.watermark, memory.session_admission to {analyst};

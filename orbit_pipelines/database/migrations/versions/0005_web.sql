@@ -1,1 +1,111 @@
-select;
+-- What the web pages need: passwords, sign-in limits, a person's zone, and what administrators may count and change.
+
+alter table orbitpilot.account
+    add column is_admin boolean not null default false,
+    add column time_zone text,
+    add column session_epoch int not null default 0;
+comment on column orbitpilot.account.session_epoch is
+    'Signed into every session cookie; a higher one ends all sessions that were begun before.';
+
+-- Apart from the account, so that whoever may read accounts can't read hashes; the application only by functions.
+create table orbitpilot.credential (
+    user_id text collate "C" primary key references orbitpilot.account on update cascade on delete cascade,
+    password_hash text not null,
+    changed_at timestamptz not null default now()
+);
+alter table orbitpilot.credential enable row level security;
+create policy own_rows on orbitpilot.credential using (user_id = (select current_setting('orbit.user_id', true)));
+
+-- How often somebody tried to sign in lately. A subject is a keyed digest of a name, an address, or both: the table
+-- tells nothing of who they are.
+create table orbitpilot.attempt (
+    subject bytea primary key,
+    attempts int not null,
+    since timestamptz not null
+);
+create index attempt_by_age on orbitpilot.attempt (since);
+
+drop function orbitpilot.account_for_sign_in(text);
+create function orbitpilot.account_for_sign_in(signing_in text)
+    returns table (user_id text, plan_key text, locale text, password_hash text, session_epoch int)
+    language sql stable strict security definer set search_path = ''
+begin atomic
+    select account.user_id, account.plan_key, account.locale, credential.password_hash, account.session_epoch
+      from orbitpilot.account as account
+      left join orbitpilot.credential as credential on credential.user_id = account.user_id
+     where account.user_id = signing_in;
+end;
+
+-- A new account, and whether it is: false where somebody has the name. Nor is a name given again that memory or the
+-- pair ledger still knows: whoever took it would find what the one before left.
+create function orbitpilot.sign_up(signing_up text, chosen_password_hash text, chosen_locale text, chosen_zone text)
+    returns boolean
+    language sql volatile security definer set search_path = ''
+begin atomic
+    with made as (
+        insert into orbitpilot.account (user_id, locale, time_zone)
+        select signing_up, chosen_locale, chosen_zone
+         where not exists (select from memory.pair as pair where pair.user_id = signing_up)
+           and not exists (select from memory.chunk as chunk where chunk.user_id = signing_up)
+           and not exists (select from memory.tombstone as tombstone where tombstone.user_id = signing_up)
+           and not exists (select from memory.embedding_cache as cache where cache.user_id = signing_up)
+            on conflict do nothing
+        returning user_id
+    ), credential as (
+        insert into orbitpilot.credential (user_id, password_hash)
+        select made.user_id, chosen_password_hash
+          from made
+         where chosen_password_hash is not null
+    )
+    select exists (select from made);
+end;
+
+-- The signed-in person's own; every session begun before ends with the old password.
+create function orbitpilot.change_own_password(chosen_password_hash text)
+    returns int
+    language sql volatile strict security definer set search_path = ''
+begin atomic
+    insert into orbitpilot.credential (user_id, password_hash)
+    select account.user_id, chosen_password_hash
+      from orbitpilot.account as account
+     where account.user_id = pg_catalog.current_setting('orbit.user_id', true)
+        on conflict (user_id) do update
+       set password_hash = excluded.password_hash, changed_at = pg_catalog.now();
+    update orbitpilot.account as account
+       set session_epoch = account.session_epoch + 1
+     where account.user_id = pg_catalog.current_setting('orbit.user_id', true)
+    returning account.session_epoch;
+end;
+
+-- Counts one attempt of every subject, before it is known whether it succeeds; old counts go.
+create function orbitpilot.count_attempts(subjects bytea[], lasting interval)
+    returns table (attempts int, seconds_left int)
+    language sql volatile strict security definer set search_path = ''
+begin atomic
+    delete from orbitpilot.attempt as old
+     where old.subject in (select stale.subject
+                             from orbitpilot.attempt as stale
+                            where stale.since < pg_catalog.now() - lasting and stale.subject <> all (subjects)
+                            order by stale.subject
+                            limit 100
+                              for update skip locked);
+    insert into orbitpilot.attempt as known (subject, attempts, since)
+    select distinct subject, 1, pg_catalog.now() from pg_catalog.unnest(subjects) as subject order by subject
+        on conflict (subject) do update
+       set attempts = case when known.since < pg_catalog.now() - lasting then 1 else known.attempts + 1 end,
+           since = case when known.since < pg_catalog.now() - lasting then pg_catalog.now() else known.since end;
+    select known.attempts,
+           pg_catalog.ceil(extract(epoch from known.since + lasting - pg_catalog.now()))::int
+      from pg_catalog.unnest(subjects) with ordinality as asked (subject, place)
+      join orbitpilot.attempt as known on known.subject = asked.subject
+     order by asked.place;
+end;
+
+create function orbitpilot.forgive_attempts(subjects bytea[])
+    returns void
+    language sql volatile strict security definer set search_path = ''
+begin atomic
+    delete from orbitpilot.attempt as known where known.subject = any (subjects);
+end;
+
+revoke execute on all functions in schema orbitpilot, memory from public;
