@@ -14,6 +14,7 @@ grant select, insert, update, delete
    on orbitpilot.session, orbitpilot.session_participant, orbitpilot.message, orbitpilot.record to {app};
 grant select, insert, update (deleted_at, not_remembered, run_index, was_active) on memory.pair to {app};
 grant select on memory.chunk, memory.source_status, memory.skipped, memory.build, memory.watermark, memory.tombstone,
+                memory.session_admission,
                 memory.recipe, memory.forget to {app};
 grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_plan_assignment to {app};
 grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.change_own_password,

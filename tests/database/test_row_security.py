@@ -45,7 +45,6 @@ select attribute.attname, attribute.attgenerated <> '' or attribute.attidentity 
 CLOSED_TO_THE_APPLICATION = {
     "memory.change",
     "memory.embedding_cache",
-    "memory.session_admission",
     "memory.store",
     "orbitpilot.credential",
     "orbitpilot.deletion",
