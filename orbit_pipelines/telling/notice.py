@@ -45,7 +45,7 @@ class Notice:
         """Return the line as people read it."""
         if self.reason is None:
             return wording(f"notice.{self.kind.value}")
-        return wording("notice.not_included", source=wording.source(CHAT_HISTORY), reason=wording.reason(self.reason))
+        return wording("notice.not_included", why=wording.source_reason(CHAT_HISTORY, self.reason))
 
 
 GUEST_NOTICE = Notice(NoticeKind.GUEST)

@@ -17,6 +17,7 @@ from babel.numbers import format_decimal
 from orbit_pipelines.model import Reason
 
 LOCALES = ("en", "fr")
+_OF_SOURCES = (Reason.SOURCE_SWITCHED_OFF, Reason.SOURCE_NOT_ASSIGNED, Reason.SOURCE_OVER_CAP)
 
 Forms = Mapping[str, str]
 """Plural category → text; a wording without plural forms has only ``other``."""
@@ -42,6 +43,18 @@ class Wording:
     def reason(self, reason: Reason, *, limit: int = 0) -> str:
         """Return why something is not in memory, as part of a sentence; ``limit`` is the plan's cap."""
         return self(f"reason.{reason.value}", count=limit)
+
+    def why_out(self, source_key: str, reason: Reason, *, limit: int = 0) -> str:
+        """Return why a record is not in memory, as a sentence of its own; a source's reason names the source."""
+        if reason in _OF_SOURCES:
+            return self.source_reason(source_key, reason, limit=limit)
+        words = self.reason(reason, limit=limit)
+        return words[0].upper() + words[1:]
+
+    def source_reason(self, source_key: str, reason: Reason, *, limit: int = 0, title: str | None = None) -> str:
+        """Return why a source is not included: the same words in the notice, on pages and in replies."""
+        named = self.source(source_key, title)
+        return self("reason.of_source", source=named, reason=self.reason(reason, limit=limit))
 
     def source(self, source_key: str, title: str | None = None) -> str:
         """Return what a source is called: by the catalogue if it ships with the project, else by its own title."""

@@ -56,8 +56,8 @@ def test_a_locale_finds_its_language_and_english_stands_in_for_others(locale: st
         ("en", 1, "left out by your plan's limit of 1 source"),
         ("en", 3, "left out by your plan's limit of 3 sources"),
         ("en", 0, "left out by your plan's limit of 0 sources"),
-        ("fr", 0, "laissée de côté par la limite de 0 source de votre plan"),
-        ("fr", 3, "laissée de côté par la limite de 3 sources de votre plan"),
+        ("fr", 0, "source laissée de côté par la limite de 0 source de votre plan"),
+        ("fr", 3, "source laissée de côté par la limite de 3 sources de votre plan"),
     ],
 )
 def test_the_cap_is_told_with_its_number(locale: str, limit: int, said: str) -> None:

@@ -1,0 +1,206 @@
+"""The label at each message of a thread and at each record: its state in memory, and why.
+
+One query a thread, however long. The turns are paired and judged by the functions that a build uses.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+import psycopg
+
+from orbit_pipelines.building.other_records import STORED_RECORDS, shape_records
+from orbit_pipelines.building.pairing import MESSAGES, pair_messages
+from orbit_pipelines.building.verdicts import judge
+from orbit_pipelines.database.frames import read_frame
+from orbit_pipelines.database.statements import statement
+from orbit_pipelines.model import CHAT_HISTORY, Reason
+from orbit_pipelines.sources.availability import RegisteredSource, SourceStatus, resolve_sources
+from orbit_pipelines.telling.standing import Facts, Standing, State, decide_standing
+from orbit_pipelines.telling.wording import Wording
+
+_TURNS = pl.Schema(
+    {
+        **MESSAGES,
+        "handle": pl.String(),
+        "is_flag_new": pl.Boolean(),
+        "is_stored": pl.Boolean(),
+        "is_reply_stored": pl.Boolean(),
+        "thread": pl.String(),
+    }
+)
+_RECORDS = pl.Schema(
+    {
+        **STORED_RECORDS,
+        "is_flag_new": pl.Boolean(),
+        "is_stored": pl.Boolean(),
+        "thread": pl.String(),
+    }
+)
+_SESSION = ("user_id", "agent_id", "session_id")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelText:
+    """A label as people read it: the tag, when it takes effect (or nothing), and whatever else is to be said."""
+
+    tag: str
+    timing: str | None
+    details: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        head = self.tag if self.timing is None else f"{self.tag}, {self.timing}"
+        return ". ".join((head, *self.details))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What is to be said of one user message or record.
+
+    Attributes:
+        item_id: the message's own id, or the record's source_id.
+        source_key: chat history for a message.
+        is_excluded: whether its eye is closed: ``not_remembered``, or a record's ``is_excluded``.
+        is_flag_pending: no build has taken in the flag as it is now.
+        standing: its state, and why.
+        limit: the plan's cap, which the wording of ``source_over_cap`` names.
+        remaining_blinks: blinks caught from its reply that stay in memory's reach, each under its own eye, though the
+            reply is not remembered.
+    """
+
+    item_id: str
+    source_key: str
+    is_excluded: bool
+    is_flag_pending: bool
+    standing: Standing
+    limit: int = 0
+    remaining_blinks: tuple[str, ...] = field(default=())
+
+    @property
+    def state(self) -> State:
+        """The state, as the JSON answers name it."""
+        return self.standing.state
+
+    def text(self, wording: Wording) -> LabelText:
+        """Return the label in words."""
+        standing = self.standing
+        details = []
+        if standing.reason is not None:
+            details.append(wording.why_out(self.source_key, standing.reason, limit=self.limit))
+        if standing.reply is not None:
+            details.append(wording(f"label.{standing.reply.value}"))
+        if standing.is_text_pending:
+            details.append(wording("label.text_changes"))
+        if self.remaining_blinks:
+            details.append(wording("label.blinks_remain", count=len(self.remaining_blinks)))
+        tag, timing = _head(self.is_excluded, standing.state)
+        return LabelText(
+            wording(f"label.{tag}"), None if timing is None else wording(f"label.{timing}"), tuple(details)
+        )
+
+
+def _head(is_excluded: bool, state: State) -> tuple[str, str | None]:
+    """Return the keys of the tag and of its timing."""
+    if is_excluded:
+        return "not_remembered", "from_next_build" if state is State.PENDING_REMOVAL else "already_out"
+    heads: Mapping[State, tuple[str, str | None]] = {
+        State.REMEMBERED: ("remembered", None),
+        State.PENDING: ("remembered", "from_next_build"),
+        State.PENDING_REMOVAL: ("leaves_memory", "at_next_build"),
+        State.NOT_REMEMBERED: ("not_in_memory", None),
+    }
+    return heads[state]
+
+
+def labels_of(connection: psycopg.Connection[Any], user_id: str, agent_id: str, session_id: str) -> dict[str, Label]:
+    """Return the label of every user message of a thread that still exists, by its handle, in their order.
+
+    Empty where the person has no such session. One query.
+    """
+    key = {"user_id": user_id, "agent_id": agent_id, "session_id": session_id}
+    turns = read_frame(connection, statement("read_thread_states"), key, _TURNS)
+    if turns.is_empty():
+        return {}
+    thread = json.loads(turns["thread"][0])
+    broken = turns.select(*_SESSION).head(int(thread["is_broken"]))
+    sources = _sources(thread)
+    judged = judge(pair_messages(turns.select(*MESSAGES)), _as_frame(user_id, sources), broken)
+    asked = turns.filter((pl.col("role") == "user") & pl.col("absence").is_null()).select(
+        "message_id", "handle", "position", "is_flag_new", "is_stored", "is_reply_stored"
+    )
+    rows = (
+        judged.filter(pl.col("absence").is_null())
+        .join(asked, on="message_id", maintain_order="left")
+        .with_columns(
+            pl.col("is_reply_stored").any().over("run_index").alias("is_run_reply_stored"),
+            pl.col("reply_message_ids").list.explode().implode().over("run_index").alias("run_reply_ids"),
+        )
+        .sort("position", "message_id")
+    )
+    blinks: dict[str, list[str]] = {}
+    for origin, source_id in thread["blinks"] or ():
+        blinks.setdefault(origin, []).append(source_id)
+    return {row["handle"]: _label(row, thread["included_sources"], blinks) for row in rows.iter_rows(named=True)}
+
+
+def record_labels_of(
+    connection: psycopg.Connection[Any], user_id: str, agent_id: str, source_key: str
+) -> dict[str, Label]:
+    """Return the label of every record that a store has of a source, by its source_id. One query."""
+    key = {"user_id": user_id, "agent_id": agent_id, "source_key": source_key}
+    records = read_frame(connection, statement("read_record_states"), key, _RECORDS)
+    if records.is_empty():
+        return {}
+    about = json.loads(records["thread"][0])
+    no_sessions = pl.DataFrame(schema=dict.fromkeys(_SESSION, pl.String))
+    judged = judge(shape_records(records.select(*STORED_RECORDS)), _as_frame(user_id, _sources(about)), no_sessions)
+    rows = judged.join(
+        records.select("source_id", "is_flag_new", "is_stored"), on="source_id", maintain_order="left"
+    ).with_columns(pl.lit(value=False).alias("is_reply_stored"), pl.lit(value=False).alias("is_run_reply_stored"))
+    return {row["source_id"]: _label(row, about["included_sources"], {}) for row in rows.iter_rows(named=True)}
+
+
+def _label(row: Mapping[str, Any], limit: int, blinks: Mapping[str, Sequence[str]]) -> Label:
+    facts = Facts(
+        is_flagged=row["is_excluded"],
+        verdict=_reason(row["verdict"]),
+        reply_verdict=_reason(row["reply_verdict"]),
+        has_reply=row["has_reply"],
+        is_stored=row["is_stored"],
+        is_reply_stored=row["is_reply_stored"],
+        is_run_reply_stored=row["is_run_reply_stored"],
+        is_text_new=bool(row["is_content_changed"]),
+    )
+    is_reply_unremembered = row["is_excluded"] or row["is_run_excluded"]
+    remaining = [blink for reply in row.get("run_reply_ids") or () for blink in blinks.get(reply, ())]
+    is_message = row["source_key"] == CHAT_HISTORY
+    return Label(
+        item_id=row["message_id"] if is_message else row["source_id"],
+        source_key=row["source_key"],
+        is_excluded=row["is_excluded"],
+        is_flag_pending=row["is_flag_new"],
+        standing=decide_standing(facts),
+        limit=limit,
+        remaining_blinks=tuple(dict.fromkeys(remaining)) if is_reply_unremembered else (),
+    )
+
+
+def _sources(about: Mapping[str, Any]) -> tuple[SourceStatus, ...]:
+    rows = about["sources"] or ()
+    registry = [RegisteredSource(*row[:5]) for row in rows]
+    assignments = {row[0]: row[5] for row in rows if row[5] is not None}
+    return resolve_sources(registry, assignments, about["included_sources"])
+
+
+def _as_frame(user_id: str, sources: Sequence[SourceStatus]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [(user_id, status.source_key, status.reason) for status in sources],
+        schema={"user_id": pl.String, "source_key": pl.String, "source_reason": pl.String},
+        orient="row",
+    )
+
+
+def _reason(value: str | None) -> Reason | None:
+    return None if value is None else Reason(value)
