@@ -3,20 +3,24 @@
 Everything here runs inside the publishing transaction; nothing commits.
 """
 
+import json
+
 import polars as pl
 
-from orbit_pipelines.building.diff import CHUNK_KEYS, PLACE, SOURCE, ChunkDiff
+from orbit_pipelines.building.diff import PLACE, SKIPS, SOURCE, ChunkDiff, SkipDiff
 from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
 from orbit_pipelines.building.recheck import Recheck
-from orbit_pipelines.building.staging import SOURCE_TYPES, Publication
+from orbit_pipelines.building.staging import Publication, Reach
 from orbit_pipelines.building.verdicts import SKIPPED_REASONS
-from orbit_pipelines.database.binary_copy import copy_frame, stage_frame
+from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.frames import arrays, slices
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import NothingStagedMayPass
 from orbit_pipelines.model import CHAT_HISTORY, Action, Reason
 
+_SOURCE_TYPES = dict.fromkeys(SOURCE, "text")
 _CHUNK_TYPES = {
-    **SOURCE_TYPES,
+    **_SOURCE_TYPES,
     "chunk_index": "int4",
     "content_hash": "bytea",
     "session_id": "text",
@@ -34,47 +38,57 @@ _CHUNK_TYPES = {
 }
 _CHANGE_TYPES = {
     "build_id": "int8",
-    **SOURCE_TYPES,
+    **_SOURCE_TYPES,
     "chunk_index": "int4",
     "content_hash": "bytea",
     "action": "text",
     "reason": "text",
     "changed_at": "timestamptz",
 }
-_WRITTEN_TYPES = {
-    "user_id": "text",
-    "agent_id": "text",
-    "session_id": "text",
-    "message_id": "text",
-    "source_id": "text",
-    "has_reply": "bool",
-}
-_TEXT_TYPES = {"user_id": "text", "agent_id": "text", "content_hash": "bytea"}
-_DELETED = (Reason.MESSAGE_DELETED.value, Reason.SESSION_DELETED.value, Reason.ACCOUNT_DELETED.value)
+_SKIP_TYPES = {**_SOURCE_TYPES, "reason": "text", "since_build_id": "int8"}
+_UPDATED = (
+    *PLACE,
+    "session_id",
+    "message_id",
+    "reply_message_ids",
+    "spans",
+    "origin_class",
+    "session_kind",
+    "sent_at",
+    "recipe",
+)
+_DELETED = (Reason.MESSAGE_DELETED.value, Reason.SESSION_DELETED.value)
 
 
-def apply_diff(publication: Publication, diff: ChunkDiff, written: pl.DataFrame, fetched: pl.DataFrame) -> None:
+def apply_diff(
+    publication: Publication, reach: Reach, diff: ChunkDiff, written: pl.DataFrame, fetched: pl.DataFrame
+) -> None:
     """Delete, update and insert chunks.
 
     Args:
         publication: the publish under way; a full one takes all rows of its scope away first.
+        reach: what it may touch.
         diff: with its reasons.
         written: the rows to insert, ``CHUNK_KEYS``: all fresh ones of a full build, else ``diff.inserted``.
         fetched: the vectors the workspace lacks.
     """
     connection = publication.connection
     if publication.extraction.is_full:
-        connection.execute(statement("delete_scope_chunks"), {"everyone": publication.extraction.is_everything})
+        whom = {"everyone": reach.is_everything, "users": list(reach.users), "left_out": list(reach.left_out)}
+        connection.execute(statement("delete_scope_chunks"), {**whom, **arrays(reach.frozen)})
     else:
-        if diff.removed.height:
-            stage_frame(connection, "doomed_chunk", diff.removed, {**SOURCE_TYPES, "chunk_index": "int4"})
-            connection.execute(statement("delete_chunks"))
-        if diff.updated.height:
-            types = {name: _CHUNK_TYPES[name] for name in CHUNK_KEYS if name != "model"}
-            stage_frame(connection, "updated_chunk", diff.updated, types)
-            connection.execute(statement("update_chunks"), {"build_id": publication.build_id})
+        for rows in slices(diff.removed.select(*PLACE)):
+            connection.execute(statement("delete_chunks"), rows)
+        updated = diff.updated.with_columns(pl.col("reply_message_ids").map_elements(_as_json, pl.String))
+        for rows in slices(updated.select(*_UPDATED)):
+            connection.execute(statement("update_chunks"), {"build_id": publication.build_id, **rows})
     if written.height:
         _insert(publication, written.select(*PLACE), fetched.select(*TEXT_KEY, "embedding"))
+
+
+def _as_json(ids: pl.Series) -> str:
+    # Arrays of arrays would have to be rectangular.
+    return json.dumps(ids.to_list())
 
 
 def _insert(publication: Publication, places: pl.DataFrame, fetched: pl.DataFrame) -> None:
@@ -121,13 +135,13 @@ def skips_of(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def record_skips(publication: Publication, skips: pl.DataFrame) -> None:
-    """End the skips of the scope that hold no longer and begin the new ones; one that goes on is not touched."""
-    connection = publication.connection
-    stage_frame(connection, "fresh_skip", skips, {**SOURCE_TYPES, "reason": "text"})
-    parameters = {"build_id": publication.build_id, "everyone": publication.extraction.is_everything}
-    connection.execute(statement("end_skips"), parameters)
-    connection.execute(statement("begin_skips"), parameters)
+def record_skips(publication: Publication, diff: SkipDiff) -> None:
+    """End the skips that hold no longer and begin the new ones; one that goes on is not touched."""
+    connection, build_id = publication.connection, publication.build_id
+    for rows in slices(diff.ended.select(*SOURCE)):
+        connection.execute(statement("end_skips"), {"build_id": build_id, **rows})
+    begun = diff.begun.select(*SKIPS).with_columns(pl.lit(build_id).alias("since_build_id"))
+    copy_frame(connection, "memory.skipped", begun, _SKIP_TYPES)
 
 
 def record_source_statuses(publication: Publication) -> None:
@@ -154,18 +168,24 @@ def record_source_statuses(publication: Publication) -> None:
 
 def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> None:
     """Count the days of the vectors of what left, drop those of what was deleted, and those whose days are over."""
+    connection = publication.connection
     if diff.removed.is_empty():
         return
-    connection = publication.connection
-    stage_frame(connection, "left_text", diff.removed.select(*_TEXT_TYPES).unique(), _TEXT_TYPES)
-    connection.execute(statement("touch_cached_embeddings"))
+    for rows in slices(diff.removed.select(*TEXT_KEY).unique()):
+        connection.execute(statement("touch_cached_embeddings"), rows)
+    connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
+    gone = diff.removed.filter(pl.col("reason") == Reason.ACCOUNT_DELETED.value)
+    if gone.height:
+        connection.execute(statement("drop_embeddings_of_accounts"), {"users": gone["user_id"].unique().to_list()})
     bereft = diff.removed.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
     if bereft.height:
-        stage_frame(connection, "bereft_store", bereft, {"user_id": "text", "agent_id": "text"})
-        connection.execute(statement("find_unused_embeddings"))
+        connection.execute(
+            'create temp table unused_text (user_id text collate "C", agent_id text collate "C",'
+            ' model text collate "C", content_hash bytea) on commit drop'
+        )
+        connection.execute(statement("find_unused_embeddings"), arrays(bereft))
         connection.execute("analyze unused_text")
         connection.execute(statement("drop_embeddings_of_deleted"))
-    connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
 
 
 def refuse_unfit(publication: Publication, written: pl.DataFrame, news: Recheck) -> None:
@@ -186,12 +206,12 @@ def refuse_unfit(publication: Publication, written: pl.DataFrame, news: Recheck)
         )
         .unique()
     )
-    if pairs.is_empty():
-        return
-    connection = publication.connection
-    stage_frame(connection, "written_pair", pairs, _WRITTEN_TYPES)
-    row = connection.execute(statement("count_unfit_chunks"), {"snapshot": news.snapshot}).fetchone()
-    excluded, forgotten, renumbered = row or (0, 0, 0)
+    counts = [
+        publication.connection.execute(statement("count_unfit_chunks"), {"snapshot": news.snapshot, **rows}).fetchone()
+        or (0, 0, 0)
+        for rows in slices(pairs)
+    ]
+    excluded, forgotten, renumbered = (sum(found) for found in zip((0, 0, 0), *counts, strict=True))
     if excluded or forgotten or renumbered:
         raise NothingStagedMayPass(
             f"Build {publication.build_id} was about to publish {excluded} excluded pairs, {forgotten} of forgotten "

@@ -36,6 +36,25 @@ CHUNK_KEYS = pl.Schema(
 """A chunk without its content and embedding: what is compared."""
 
 
+SKIPS = pl.Schema({**dict.fromkeys(SOURCE, pl.String()), "reason": pl.String()})
+"""A source that stays out of memory (or a pair whose reply does), and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkipDiff:
+    """Skips in force and fresh ones, told apart: ``SKIPS`` rows. One of another reason is in both."""
+
+    ended: pl.DataFrame
+    begun: pl.DataFrame
+
+
+def diff_skips(stored: pl.DataFrame, fresh: pl.DataFrame) -> SkipDiff:
+    """Compare the skips in force with those a build found, both ``SKIPS`` rows of the same reach."""
+    return SkipDiff(
+        ended=stored.join(fresh, on=list(SKIPS), how="anti"), begun=fresh.join(stored, on=list(SKIPS), how="anti")
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkDiff:
     """Stored rows and fresh ones, told apart. A row whose text changed is in ``removed`` and in ``inserted``.

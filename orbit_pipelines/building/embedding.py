@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 import psycopg
 
-from orbit_pipelines.database.binary_copy import copy_frame, stage_frame
+from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.frames import arrays, read_frame, slices
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.database.vectors import to_wire
 from orbit_pipelines.embedders.protocol import Embedder
@@ -34,6 +35,13 @@ VECTORS = pl.Schema(
 it, if it is needed at all). ``is_new``: this build embedded it.
 """
 
+_CACHE_TYPES = {
+    "user_id": "text",
+    "agent_id": "text",
+    "model": "text",
+    "content_hash": "bytea",
+    "embedding": "halfvec",
+}
 _FLUSH_TEXTS = 2_000
 _FLUSH_SECONDS = 5.0
 
@@ -94,16 +102,11 @@ def find_known(connection: psycopg.Connection[Any], texts: pl.DataFrame, model: 
     schema = pl.Schema({name: VECTORS[name] for name in (*TEXTS, "embedding")})
     if texts.is_empty():
         return pl.DataFrame(schema=schema)
-    with connection.transaction():
-        connection.execute(
-            'create temp table wanted_text (user_id text collate "C", agent_id text collate "C", content_hash bytea)'
-            " on commit drop"
-        )
-        stage_frame(connection, "wanted_text", texts, {"user_id": "text", "agent_id": "text", "content_hash": "bytea"})
-        with connection.cursor(binary=True) as cursor:
-            rows = cursor.execute(statement("find_known_embeddings"), {"model": model, "fetch": fetch}).fetchall()
-        connection.execute("drop table wanted_text")
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    query = statement("find_known_embeddings")
+    asked = {"model": model, "fetch": fetch}
+    return pl.concat(
+        [read_frame(connection, query, {**asked, **rows}, schema) for rows in slices(texts.select(*TEXTS))]
+    )
 
 
 def _compute(
@@ -147,26 +150,33 @@ def _remember(
     model: str,
     options: EmbeddingOptions,
 ) -> None:
-    staged = vectors.join(stores, on=("user_id", "agent_id"), how="left").with_columns(
-        pl.col("forget_revision").fill_null(0)
+    seen = (
+        vectors.select("user_id", "agent_id")
+        .unique()
+        .join(stores, on=("user_id", "agent_id"), how="left")
+        .with_columns(pl.col("forget_revision").fill_null(0))
     )
     with connection.transaction():
-        connection.execute(
-            'create temp table fresh_embedding (user_id text collate "C", agent_id text collate "C",'
-            " content_hash bytea, embedding halfvec, forget_revision bigint) on commit drop"
-        )
-        copy_frame(
-            connection,
-            "fresh_embedding",
-            staged,
-            {
-                "user_id": "text",
-                "agent_id": "text",
-                "content_hash": "bytea",
-                "embedding": "halfvec",
-                "forget_revision": "int8",
-            },
-        )
-        connection.execute(statement("create_missing_stores"))
-        name = "replace_cached_embeddings" if options.re_embed else "cache_embeddings"
-        connection.execute(statement(name), {"model": model})
+        connection.execute(statement("create_missing_stores"), arrays(seen.select("user_id", "agent_id")))
+        held = connection.execute(statement("hold_stores"), arrays(seen)).fetchall()
+        if len(held) < seen.height:
+            allowed = pl.DataFrame(held, schema={"user_id": pl.String, "agent_id": pl.String}, orient="row")
+            vectors = vectors.join(allowed, on=("user_id", "agent_id"), how="semi", maintain_order="left")
+        rows = vectors.with_columns(pl.lit(model).alias("model"))
+        if options.re_embed:
+            _merge(connection, rows, "replace_cached_embeddings")
+            return
+        try:
+            with connection.transaction():
+                copy_frame(connection, "memory.embedding_cache", rows, _CACHE_TYPES)
+        except psycopg.errors.UniqueViolation:  # another build of these stores was faster
+            _merge(connection, rows, "cache_embeddings")
+
+
+def _merge(connection: psycopg.Connection[Any], rows: pl.DataFrame, how: str) -> None:
+    connection.execute(
+        'create temp table fresh_embedding (user_id text collate "C", agent_id text collate "C",'
+        ' model text collate "C", content_hash bytea, embedding halfvec) on commit drop'
+    )
+    copy_frame(connection, "fresh_embedding", rows, _CACHE_TYPES)
+    connection.execute(statement(how))

@@ -22,7 +22,7 @@ from orbit_pipelines.building.applying import (
     skips_of,
     tend_cache,
 )
-from orbit_pipelines.building.diff import ChunkDiff, diff_chunks
+from orbit_pipelines.building.diff import ChunkDiff, diff_chunks, diff_skips
 from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
 from orbit_pipelines.building.embedding import VECTORS
 from orbit_pipelines.building.extraction import STORES, Extraction
@@ -36,9 +36,10 @@ from orbit_pipelines.building.staging import (
     fetch_vectors,
     gather_chunks,
     gather_records,
+    reach_of,
     read_history,
+    read_skips,
     read_stored,
-    stage_scope,
 )
 from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.frames import read_frame
@@ -96,14 +97,15 @@ def publish(
         news = recheck(connection, extraction, left_out)
         records = gather_records(publication, news)
         fresh = gather_chunks(publication, records)
-        stage_scope(publication, records, news)
-        stored = read_stored(publication)
+        reach = reach_of(publication, records, news)
+        stored = read_stored(publication, reach)
         diff = diff_chunks(stored, fresh)
         diff = explain(diff, records, stored, read_history(publication, diff))
         written = fresh if extraction.is_full else diff.inserted
-        apply_diff(publication, diff, written, fetch_vectors(publication, written))
+        apply_diff(publication, reach, diff, written, fetch_vectors(publication, written))
         record_changes(publication, diff)
-        record_skips(publication, skips := skips_of(records))
+        skips = skips_of(records)
+        record_skips(publication, diff_skips(read_skips(publication, reach), skips))
         record_source_statuses(publication)
         tend_cache(publication, diff, cache_days)
         refuse_unfit(publication, written, news)

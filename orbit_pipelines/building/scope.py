@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.database.frames import arrays
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.sources.resolution import PlanStatuses, plans_that_differ
 
@@ -95,14 +96,10 @@ class Extent:
         """Return the parts as parallel arrays, for statements that unnest them."""
         return {
             "whole_users": list(self.whole_users),
-            **_columns("session", self.sessions),
-            **_columns("run", self.runs),
-            **_columns("record", self.records),
+            **arrays(self.sessions, "session_"),
+            **arrays(self.runs, "run_"),
+            **arrays(self.records, "record_"),
         }
-
-
-def _columns(prefix: str, frame: pl.DataFrame) -> dict[str, list[Any]]:
-    return {f"{prefix}_{name}": frame[name].to_list() for name in frame.columns}
 
 
 def read_cluster(connection: psycopg.Connection[Any]) -> Cluster:

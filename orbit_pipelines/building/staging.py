@@ -1,8 +1,9 @@
-"""What a publish compares: the fresh rows of the workspace and the stored rows of its scope.
+"""What a publish compares: the fresh rows of the workspace and the stored rows within its reach.
 
 Everything here runs inside the publishing transaction, after the lock and the re-check.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 import psycopg
 
 from orbit_pipelines.building.chunks import CHUNKS, CONTENT
-from orbit_pipelines.building.diff import CHUNK_KEYS, PLACE, SOURCE, ChunkDiff
+from orbit_pipelines.building.diff import CHUNK_KEYS, PLACE, SKIPS, SOURCE, ChunkDiff
 from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
 from orbit_pipelines.building.embedding import find_known
 from orbit_pipelines.building.extraction import Extraction, read_extent
@@ -19,13 +20,12 @@ from orbit_pipelines.building.recheck import Recheck
 from orbit_pipelines.building.recipe import Recipe
 from orbit_pipelines.building.verdicts import JUDGED, TEXTS
 from orbit_pipelines.building.workspace import Workspace
-from orbit_pipelines.database.binary_copy import stage_frame
-from orbit_pipelines.database.frames import read_frame
+from orbit_pipelines.database.frames import arrays, read_frame, slices
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import BuildFailed
 from orbit_pipelines.model import Reason
 
-SOURCE_TYPES = dict.fromkeys(SOURCE, "text")
+_SOURCES_A_SLICE = 20_000
 _RECORD_KEYS = pl.Schema({name: dtype for name, dtype in JUDGED.items() if name not in TEXTS})
 
 
@@ -39,6 +39,29 @@ class Publication:
     recipe: Recipe
     build_id: int
     left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The stored rows a publish may touch: everyone's, or whole people's, whole sessions' and single sources'.
+
+    ``frozen``: sources of quarantined sessions, whose chunks stay as they are. ``left_out``: people nothing of whom is
+    touched; only a publish of everything needs to be told.
+    """
+
+    is_everything: bool
+    users: tuple[str, ...]
+    sessions: pl.DataFrame
+    sources: pl.DataFrame
+    frozen: pl.DataFrame
+    left_out: tuple[str, ...]
+
+    def slices(self) -> Iterator[dict[str, list[Any]]]:
+        """Yield parameters of statements that read within reach, at least once, with so many sources each."""
+        whole = {"reached_users": list(self.users), **arrays(self.sessions, "session_")}
+        none: dict[str, list[Any]] = {name: [] for name in whole}
+        for start in range(0, max(self.sources.height, 1), _SOURCES_A_SLICE):
+            yield {**(none if start else whole), **arrays(self.sources[start : start + _SOURCES_A_SLICE], "source_")}
 
 
 def gather_records(publication: Publication, news: Recheck) -> pl.DataFrame:
@@ -81,50 +104,60 @@ def gather_chunks(publication: Publication, records: pl.DataFrame) -> pl.DataFra
     )
 
 
-def stage_scope(publication: Publication, records: pl.DataFrame, news: Recheck) -> None:
-    """Fill the temporary tables that say which stored rows this publish may touch."""
-    connection, left_out = publication.connection, publication.left_out
+def reach_of(publication: Publication, records: pl.DataFrame, news: Recheck) -> Reach:
+    """Return which stored rows this publish may touch."""
     extent = read_extent(publication.workspace, publication.extraction)
-    outside = pl.col("user_id").is_in(left_out)
-    connection.execute(statement("create_build_scope"))
-    connection.execute(
-        "insert into scope_user select unnest(%s::text[])",
-        [[user for user in extent.whole_users if user not in left_out]],
+    outside = pl.col("user_id").is_in(publication.left_out)
+    return Reach(
+        is_everything=extent.is_everything,
+        users=tuple(user for user in extent.whole_users if user not in publication.left_out),
+        sessions=pl.concat([extent.sessions, news.forgotten]).unique().filter(~outside),
+        sources=pl.concat([records.select(*SOURCE), extent.records]).unique().filter(~outside),
+        frozen=records.filter(pl.col("verdict") == Reason.CONTRACT_BROKEN.value).select(*SOURCE),
+        left_out=publication.left_out,
     )
-    sessions = pl.concat([extent.sessions, news.forgotten]).unique().filter(~outside)
-    stage_frame(connection, "scope_session", sessions, dict.fromkeys(sessions.columns, "text"))
-    if not extent.is_everything:
-        sources = pl.concat([records.select(*SOURCE), extent.records]).unique().filter(~outside)
-        stage_frame(connection, "scope_source", sources, SOURCE_TYPES)
-    frozen = records.filter(pl.col("verdict") == Reason.CONTRACT_BROKEN.value).select(*SOURCE)
-    stage_frame(connection, "frozen_source", frozen, SOURCE_TYPES)
-    connection.execute("insert into left_out_user select unnest(%s::text[])", [list(left_out)])
 
 
-def read_stored(publication: Publication) -> pl.DataFrame:
-    """Return the stored chunks of the scope, as the diff compares them."""
-    name = "read_all_stored_chunks" if publication.extraction.is_everything else "read_stored_chunks"
-    return read_frame(publication.connection, statement(name), {}, CHUNK_KEYS).with_columns(
-        # jsonb is printed with blanks; class names have none.
-        pl.col("spans").str.replace_all(" ", "", literal=True)
-    )
+def read_stored(publication: Publication, reach: Reach) -> pl.DataFrame:
+    """Return the stored chunks within reach, as the diff compares them."""
+    rows = _read(publication, reach, "chunks", CHUNK_KEYS)
+    if not reach.is_everything:
+        rows = rows.unique(PLACE, keep="any")
+    if reach.frozen.height:
+        rows = rows.join(reach.frozen, on=SOURCE, how="anti")
+    # jsonb is printed with blanks; class names have none.
+    return rows.with_columns(pl.col("spans").str.replace_all(" ", "", literal=True))
+
+
+def read_skips(publication: Publication, reach: Reach) -> pl.DataFrame:
+    """Return the skips in force within reach, ``SKIPS``."""
+    rows = _read(publication, reach, "skips", SKIPS)
+    return rows if reach.is_everything else rows.unique(SOURCE, keep="any")
+
+
+def _read(publication: Publication, reach: Reach, what: str, schema: pl.Schema) -> pl.DataFrame:
+    if reach.is_everything:
+        return read_frame(
+            publication.connection, statement(f"read_all_stored_{what}"), {"left_out": list(reach.left_out)}, schema
+        )
+    query = statement(f"read_stored_{what}")
+    return pl.concat([read_frame(publication.connection, query, each, schema) for each in reach.slices()])
 
 
 def read_history(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
     """Return what lineage knows of the sources a diff touches; nothing on a first build, without asking."""
     connection = publication.connection
-    touched = (
-        pl.concat([rows.select(*SOURCE, "session_id") for rows in (diff.removed, diff.inserted)])
-        .unique(SOURCE)
-        .sort(*SOURCE)
-    )
-    has_past = connection.execute(
-        "select exists (select from memory.change) or exists (select from memory.skipped)"
-    ).fetchone()
-    if touched.is_empty() or (diff.removed.is_empty() and has_past == (False,)):
+    if diff.removed.is_empty() and diff.inserted.is_empty():
         return pl.DataFrame(schema=HISTORY)
-    stage_frame(connection, "touched_source", touched, {**SOURCE_TYPES, "session_id": "text"})
-    return read_frame(connection, statement("read_source_history"), {}, HISTORY)
+    touched = pl.concat([rows.select(*SOURCE, "session_id") for rows in (diff.removed, diff.inserted)]).unique(SOURCE)
+    if diff.removed.is_empty():
+        has_past = connection.execute(
+            "select exists (select from memory.change) or exists (select from memory.skipped)"
+        ).fetchone()
+        if has_past == (False,):
+            return pl.DataFrame(schema=HISTORY)
+    query = statement("read_source_history")
+    return pl.concat([read_frame(connection, query, each, HISTORY) for each in slices(touched)])
 
 
 def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,6 @@ _SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
 _TRAILER = struct.pack(">h", -1)
 _SLICE_BYTES = 1 << 19
 _BATCH_ROWS = 20_000
-_SMALL_ROWS = 500
 _POSTGRES_EPOCH_US = 946_684_800_000_000
 _TEXT_OID = 25
 
@@ -47,12 +46,6 @@ def copy_frame(connection: psycopg.Connection[Any], table: str, frame: pl.DataFr
                 copy.write(body[start : start + _SLICE_BYTES])
         copy.write(_TRAILER)
     return frame.height
-
-
-def stage_frame(connection: psycopg.Connection[Any], table: str, frame: pl.DataFrame, types: Mapping[str, str]) -> None:
-    """Copy a frame into a temporary table, and gather statistics on it if it is so large that plans depend on them."""
-    if copy_frame(connection, table, frame, types) > _SMALL_ROWS:
-        connection.execute(f"analyze {table}".encode())
 
 
 def pack_rows(frame: pl.DataFrame, types: Mapping[str, str]) -> pa.Buffer | bytes:

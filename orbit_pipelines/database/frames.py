@@ -16,6 +16,21 @@ def read_frame(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+def arrays(frame: pl.DataFrame, prefix: str = "") -> dict[str, list[Any]]:
+    """Return the columns of a frame as parallel arrays, for statements that unnest them.
+
+    The planner knows how many rows come, which it doesn't of a temporary table. Memory is Python's: see ``slices``.
+    """
+    return {f"{prefix}{name}": column.to_list() for name, column in frame.to_dict().items()}
+
+
+def slices(frame: pl.DataFrame, rows: int = 20_000) -> Iterator[dict[str, list[Any]]]:
+    """Yield ``arrays`` of so many rows at a time; none for an empty frame."""
+    for part in frame.iter_slices(rows):
+        if part.height:
+            yield arrays(part)
+
+
 def read_batches(
     connection: psycopg.Connection[Any],
     query: bytes,

@@ -1,7 +1,9 @@
--- A full rebuild takes its scope's rows away and restores them from the new extraction, in the same transaction.
+-- A full rebuild takes its scope's rows away and restores them from the new extraction, in the same transaction. The
+-- frozen ones, of quarantined sessions, stay as they are.
 delete from memory.chunk as stored
- where (%(everyone)s or stored.user_id in (select user_id from scope_user))
-   and not exists (select from left_out_user as outside where outside.user_id = stored.user_id)
-   and not exists (select from frozen_source as frozen
-                    where (frozen.user_id, frozen.agent_id, frozen.source_key, frozen.source_id)
-                        = (stored.user_id, stored.agent_id, stored.source_key, stored.source_id))
+ where (%(everyone)s or stored.user_id = any(%(users)s)) and stored.user_id <> all(%(left_out)s)
+   and not exists (
+        select from unnest(%(user_id)s::text[], %(agent_id)s::text[], %(source_key)s::text[], %(source_id)s::text[])
+                    as frozen (user_id, agent_id, source_key, source_id)
+         where (frozen.user_id, frozen.agent_id, frozen.source_key, frozen.source_id)
+             = (stored.user_id, stored.agent_id, stored.source_key, stored.source_id))

@@ -1,7 +1,8 @@
 -- A hit is a cache row or a live chunk of the same store, model and hash; live chunks matter once a forget emptied the cache.
 select wanted.user_id, wanted.agent_id, wanted.content_hash,
        case when %(fetch)s then halfvec_send(coalesce(cached.embedding, live.embedding)) end
-  from wanted_text as wanted
+  from unnest(%(user_id)s::text[], %(agent_id)s::text[], %(content_hash)s::bytea[])
+        as wanted (user_id, agent_id, content_hash)
   left join memory.embedding_cache as cached
     on (cached.user_id, cached.agent_id, cached.content_hash) = (wanted.user_id, wanted.agent_id, wanted.content_hash)
    and cached.model = %(model)s

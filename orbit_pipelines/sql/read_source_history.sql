@@ -13,7 +13,8 @@ select touched.user_id, touched.agent_id, touched.source_key, touched.source_id,
            when past.is_covered is null then null
            else 'message_deleted'
        end
-  from touched_source as touched
+  from unnest(%(user_id)s::text[], %(agent_id)s::text[], %(source_key)s::text[], %(source_id)s::text[],
+              %(session_id)s::text[]) as touched (user_id, agent_id, source_key, source_id, session_id)
   left join memory.skipped as skipped
     on (skipped.user_id, skipped.agent_id, skipped.source_key, skipped.source_id)
      = (touched.user_id, touched.agent_id, touched.source_key, touched.source_id)

@@ -1,5 +1,7 @@
--- The days of an unreferenced vector count from when its last chunk left.
+-- The days of an unreferenced vector count from when its last chunk left; to the day, which spares most rows.
 update memory.embedding_cache as cached
    set used_at = now()
-  from left_text as gone
+  from unnest(%(user_id)s::text[], %(agent_id)s::text[], %(content_hash)s::bytea[])
+        as gone (user_id, agent_id, content_hash)
  where (cached.user_id, cached.agent_id, cached.content_hash) = (gone.user_id, gone.agent_id, gone.content_hash)
+   and cached.used_at < now() - interval '1 day'

@@ -340,9 +340,21 @@ def test_a_vector_nothing_has_used_for_the_configured_days_is_dropped(world: Wor
     world.build()
     assert cached_texts(world) == 2
     world.sql("update memory.embedding_cache set used_at = now() - interval '91 days'")
+    world.sql("update memory.installation set cache_tended_at = now() - interval '2 days'")
     world.sql("update orbitpilot.message set content = 'I like jam.' where message_id = %s", first)
     world.build()
     assert cached_texts(world) == 2, "the oldest text went; the one that just left begins its days"
+
+
+def test_unused_vectors_are_looked_for_once_a_day(world: World) -> None:
+    me = world.account("me")
+    (first,) = world.say(me, "s", "I like tea.")
+    world.build()
+    for drink in ("coffee", "jam"):
+        world.sql("update orbitpilot.message set content = 'I like ' || %s where message_id = %s", drink, first)
+        world.build()
+        world.sql("update memory.embedding_cache set used_at = now() - interval '91 days'")
+    assert cached_texts(world) == 3, "the first look was earlier today"
 
 
 @pytest.mark.parametrize(
