@@ -46,22 +46,7 @@ def record_states(connection: psycopg.Connection[Any], user_id: str) -> pl.DataF
     Raises:
         UnknownAccount: no such account.
     """
-    sources = pl.DataFrame(
-        [(user_id, status.source_key, status.reason) for status in resolve_build_sources(connection, user_id)],
-        schema={"user_id": pl.String, "source_key": pl.String, "source_reason": pl.String},
-        orient="row",
-    )
-    parameters = {
-        **Extent(is_everything=False, whole_users=(user_id,)).arrays(),
-        "is_everything": False,
-        "mark_users": [],
-        "mark_snapshots": [],
-        "bucket_snapshot": None,
-    }
-    messages = read_frame(connection, statement("extract_messages"), parameters, MESSAGES)
-    records = read_frame(connection, statement("extract_records"), parameters, STORED_RECORDS)
-    quarantined = read_frame(connection, statement("find_broken_sessions"), parameters, QUARANTINED)
-    judged = judge(pl.concat([pair_messages(messages), shape_records(records)]), sources, quarantined)
+    judged = judge_records(connection, user_id)
     who = {"user_id": user_id}
     stored = read_frame(connection, statement("read_stored_sources"), who, _STORED)
     covered = read_frame(connection, statement("read_covered_sources"), who, _COVERED)
@@ -80,6 +65,35 @@ def record_states(connection: psycopg.Connection[Any], user_id: str) -> pl.DataF
         )
         .select(*STATES)
     )
+
+
+def judge_records(connection: psycopg.Connection[Any], user_id: str, *, since: str | None = None) -> pl.DataFrame:
+    """Return ``JUDGED`` for all pairs and records of a person, as their next build would judge them.
+
+    Args:
+        connection: reads in one statement after another; inside a REPEATABLE READ transaction they are one moment.
+        user_id: the person; all their agents' stores.
+        since: the snapshot that ``is_content_changed`` compares with; without one it is null.
+
+    Raises:
+        UnknownAccount: no such account.
+    """
+    sources = pl.DataFrame(
+        [(user_id, status.source_key, status.reason) for status in resolve_build_sources(connection, user_id)],
+        schema={"user_id": pl.String, "source_key": pl.String, "source_reason": pl.String},
+        orient="row",
+    )
+    parameters = {
+        **Extent(is_everything=False, whole_users=(user_id,)).arrays(),
+        "is_everything": False,
+        "mark_users": [],
+        "mark_snapshots": [],
+        "bucket_snapshot": since,
+    }
+    messages = read_frame(connection, statement("extract_messages"), parameters, MESSAGES)
+    records = read_frame(connection, statement("extract_records"), parameters, STORED_RECORDS)
+    quarantined = read_frame(connection, statement("find_broken_sessions"), parameters, QUARANTINED)
+    return judge(pl.concat([pair_messages(messages), shape_records(records)]), sources, quarantined)
 
 
 def pair_states(connection: psycopg.Connection[Any], store: Store) -> pl.DataFrame:

@@ -16,9 +16,9 @@ from orbit_pipelines.building.pairing import MESSAGES, pair_messages
 from orbit_pipelines.building.verdicts import judge
 from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.model import CHAT_HISTORY, Reason
+from orbit_pipelines.model import CHAT_HISTORY
 from orbit_pipelines.sources.availability import RegisteredSource, SourceStatus, resolve_sources
-from orbit_pipelines.telling.standing import Facts, Standing, State, decide_standing
+from orbit_pipelines.telling.standing import Standing, State, decide_standing, facts_of
 from orbit_pipelines.telling.wording import Wording
 
 _TURNS = pl.Schema(
@@ -163,16 +163,6 @@ def record_labels_of(
 
 
 def _label(row: Mapping[str, Any], limit: int, blinks: Mapping[str, Sequence[str]]) -> Label:
-    facts = Facts(
-        is_flagged=row["is_excluded"],
-        verdict=_reason(row["verdict"]),
-        reply_verdict=_reason(row["reply_verdict"]),
-        has_reply=row["has_reply"],
-        is_stored=row["is_stored"],
-        is_reply_stored=row["is_reply_stored"],
-        is_run_reply_stored=row["is_run_reply_stored"],
-        is_text_new=bool(row["is_content_changed"]),
-    )
     is_reply_unremembered = row["is_excluded"] or row["is_run_excluded"]
     remaining = [blink for reply in row.get("run_reply_ids") or () for blink in blinks.get(reply, ())]
     is_message = row["source_key"] == CHAT_HISTORY
@@ -181,7 +171,7 @@ def _label(row: Mapping[str, Any], limit: int, blinks: Mapping[str, Sequence[str
         source_key=row["source_key"],
         is_excluded=row["is_excluded"],
         is_flag_pending=row["is_flag_new"],
-        standing=decide_standing(facts),
+        standing=decide_standing(facts_of(row)),
         limit=limit,
         remaining_blinks=tuple(dict.fromkeys(remaining)) if is_reply_unremembered else (),
     )
@@ -200,7 +190,3 @@ def _as_frame(user_id: str, sources: Sequence[SourceStatus]) -> pl.DataFrame:
         schema={"user_id": pl.String, "source_key": pl.String, "source_reason": pl.String},
         orient="row",
     )
-
-
-def _reason(value: str | None) -> Reason | None:
-    return None if value is None else Reason(value)

@@ -3,8 +3,10 @@
 The verdicts are those of ``building.verdicts``, so a label can't say anything else than the next build does.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from orbit_pipelines.model import Reason
 
@@ -71,6 +73,24 @@ class Standing:
 _EYES = (Reason.NOT_REMEMBERED, Reason.RECORD_EXCLUDED)
 
 
+def facts_of(row: Mapping[str, Any]) -> Facts:
+    """Return the facts of a judged record.
+
+    Args:
+        row: of ``verdicts.JUDGED``, and ``is_stored``, ``is_reply_stored`` and ``is_run_reply_stored`` with it.
+    """
+    return Facts(
+        is_flagged=row["is_excluded"],
+        verdict=_as_reason(row["verdict"]),
+        reply_verdict=_as_reason(row["reply_verdict"]),
+        has_reply=row["has_reply"],
+        is_stored=row["is_stored"],
+        is_reply_stored=row["is_reply_stored"],
+        is_run_reply_stored=row["is_run_reply_stored"],
+        is_text_new=bool(row["is_content_changed"]),
+    )
+
+
 def decide_standing(facts: Facts) -> Standing:
     """Return where something stands."""
     if facts.is_flagged:
@@ -95,3 +115,7 @@ def _reply(facts: Facts) -> ReplyState | None:
     if facts.has_reply and facts.is_stored and not facts.is_reply_stored:
         return ReplyState.JOINS
     return None
+
+
+def _as_reason(value: str | None) -> Reason | None:
+    return None if value is None else Reason(value)
