@@ -6,6 +6,7 @@ was stopped anywhere is simply done again by the next one.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -27,12 +28,13 @@ from orbit_pipelines.lineage.parts import (
     live_parts,
     next_number,
     remove_leftovers,
+    rewrite_companion,
     seed_tables,
     stored_parts,
     write_companion,
 )
-from orbit_pipelines.lineage.tables import BUILDS, COMPANIONS, MirroredTable
-from orbit_pipelines.lineage.views import write_views
+from orbit_pipelines.lineage.tables import BUILDS, COMPANIONS, FORGETS, MirroredTable
+from orbit_pipelines.lineage.views import forgets_file, write_views
 
 BATCH_ROWS = 20_000
 MERGE_AT = 16
@@ -73,8 +75,7 @@ def mirror_lineage(
         InstallationMismatch: the folder mirrors another database.
     """
     folder = folder.absolute()
-    with connection.transaction():
-        connection.execute("select pg_advisory_xact_lock(hashtextextended('memory.lineage_mirror', 0))")
+    with mirroring(connection):
         seed_tables(folder)
         stored = stored_parts(folder)
         remove_leftovers(folder, stored)
@@ -88,9 +89,29 @@ def mirror_lineage(
         for group in parts_to_merge(live_parts(stored)):
             stored.append(_merge(folder, group))
             merged += len(group)
+        write_forgets(connection, folder)
         views = write_views(folder, live_parts(stored))
         _remove_superseded(folder, stored, older_than=datetime.now(UTC) - keep_superseded)
     return MirrorResult(folder, views, len(pending), dict(rows), merged)
+
+
+@contextmanager
+def mirroring(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Hold the mirror of a database, for the length of a transaction: nobody else writes its files meanwhile."""
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(hashtextextended('memory.lineage_mirror', 0))")
+        yield
+
+
+def write_forgets(connection: psycopg.Connection[Any], folder: Path) -> bool:
+    """Bring the mirror's list of forgotten sessions up to date, and return whether it differed."""
+    batches = list(_read_batches(connection, FORGETS, []))
+    now = pa.Table.from_batches(batches, FORGETS.schema)
+    path = forgets_file(folder)
+    if path.exists() and pq.read_table(path, partitioning=None).equals(now):
+        return False
+    rewrite_companion(path, FORGETS, batches)
+    return True
 
 
 def _pending(connection: psycopg.Connection[Any], folder: Path, live: Iterable[StoredPart]) -> list[FinishedBuild]:

@@ -4,6 +4,7 @@
     builds/month=2026-11/part-000007.parquet      what the seventh writing mirrored
     changes/month=2026-11/part-000007.parquet     the changes of those builds
     builds/month=2026-11/part-000001-000006.parquet   six writings merged
+    forgets/all.parquet                           what was forgotten, as it is now: written anew when that changed
 
 There is no ledger beside the files: a part counts when its ``builds`` file is there and names no companion that is
 missing. That file is written last, so its rename is the commit of its part: whatever a crash leaves behind does not
@@ -23,7 +24,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from orbit_pipelines.lineage.tables import BUILDS, COMPANIONS, TABLES, MirroredTable
+from orbit_pipelines.lineage.tables import BUILDS, COMPANIONS, FORGETS, TABLES, MirroredTable
 
 ROW_GROUP = 50_000
 """About how many rows are held in memory at a time, and lie together in a file."""
@@ -158,6 +159,11 @@ def write_companion(folder: Path, table: MirroredTable, part: Part, batches: Ite
     return _write(part.path(folder, table), table.schema, chain([first], remaining))
 
 
+def rewrite_companion(path: Path, table: MirroredTable, batches: Iterable[pa.RecordBatch]) -> None:
+    """Put other rows in the place of a stored companion's; it stays a file even when none is left."""
+    _write(path, table.schema, batches)
+
+
 def commit_part(folder: Path, part: Part, rows: dict[str, int], builds: Iterable[pa.RecordBatch]) -> StoredPart:
     """Write a part's ``builds`` file, which makes the part count; its companions must lie on the disk already."""
     counts = dict(rows)
@@ -193,7 +199,7 @@ def _write_group(writer: pq.ParquetWriter, batches: list[pa.RecordBatch]) -> int
 
 def seed_tables(folder: Path) -> None:
     """Write the empty files that give each table its columns, where they are missing or of an older shape."""
-    for table in TABLES:
+    for table in (*TABLES, FORGETS):
         path = folder / table.name / "empty.parquet"
         if not path.exists() or not pq.read_schema(path).equals(table.schema):
             with replacing(path) as temporary:

@@ -107,3 +107,17 @@ COMPANIONS = (CHANGES, SKIPPED, SOURCE_STATUSES)
 """What a build wrote besides its own row; only published builds wrote any."""
 
 TABLES = (BUILDS, *COMPANIONS)
+
+FORGETS = MirroredTable(
+    "forgets",
+    "read_lineage_forgets",
+    pa.schema(
+        {
+            "user_id": pa.string(),
+            "agent_id": pa.string(),
+            "session_id": pa.string(),
+            "forgotten_at": _INSTANT,
+        }
+    ),
+)
+"""What is forgotten now: of no build, and mirrored whole, since a session that moves takes its tombstone along."""

@@ -12,7 +12,7 @@ import duckdb
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.lineage.parts import StoredPart, live_parts, replacing, stored_parts
-from orbit_pipelines.lineage.tables import TABLES
+from orbit_pipelines.lineage.tables import FORGETS, TABLES
 
 FILE_NAME = "lineage.duckdb"
 VIEWS = ("builds", "source_statuses", "changes", "skipped", "chunk_history", "forgets")
@@ -44,7 +44,14 @@ def _files(folder: Path, live: Iterable[StoredPart]) -> dict[str, list[str]]:
     for part in sorted(live, key=lambda each: each.part):
         for table, path in part.files(folder):
             files[table.name].append(str(path))
+    everything = forgets_file(folder)
+    files[FORGETS.name] = [str(everything if everything.exists() else folder / FORGETS.name / "empty.parquet")]
     return files
+
+
+def forgets_file(folder: Path) -> Path:
+    """Return where the mirror keeps what is forgotten."""
+    return folder / FORGETS.name / "all.parquet"
 
 
 def _files_viewed(path: Path) -> dict[str, list[str]] | None:

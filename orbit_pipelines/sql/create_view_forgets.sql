@@ -1,9 +1,13 @@
--- Sessions that were forgotten; has its columns already, and no rows before there is a way to forget.
+-- Sessions that are forgotten, with what memory held of each: the chunks that left for that reason, and in which builds.
 create view forgets as
-select null::varchar as user_id,
-       null::varchar as agent_id,
-       null::varchar as session_id,
-       null::timestamptz as forgotten_at,
-       null::bigint as build_id,
-       null::integer as chunks
- where false
+select forgotten.user_id, forgotten.agent_id, forgotten.session_id, forgotten.forgotten_at,
+       max(removed.build_id) as build_id,
+       count(removed.build_id)::integer as chunks
+  from mirrored_forgets as forgotten
+  left join changes as removed
+    on removed.user_id = forgotten.user_id
+   and removed.agent_id = forgotten.agent_id
+   and removed.session_id = forgotten.session_id
+   and removed.action = 'removed'
+   and removed.reason = 'session_forgotten'
+ group by all
