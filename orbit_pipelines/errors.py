@@ -18,6 +18,7 @@
     ├── EmbeddingFailed             an embedder that errs, or answers with something unusable
     ├── BuildFailed                 a build that can't go on
     │   └── NothingStagedMayPass    publish refuses rows that break a promise
+    ├── ReceiptBroken               no receipt, a changed one, one of another key, or a gap in the chain
     ├── OutOfSpace                  the disk is full
     ├── BenchFailed                 the benchmark can't be run as asked, or something that it runs failed
     └── ServiceFailed               a supervised process that doesn't start or dies
@@ -101,6 +102,10 @@ class BuildFailed(OrbitError):
 
 class NothingStagedMayPass(BuildFailed):
     """The publish refuses staged rows that break a promise: excluded, forgotten or renumbered."""
+
+
+class ReceiptBroken(OrbitError):
+    """What was given as a receipt proves nothing: it is none, was changed, is another key's, or one is missing."""
 
 
 class OutOfSpace(OrbitError):
