@@ -17,8 +17,12 @@ grant select on memory.chunk, memory.source_status, memory.skipped, memory.build
                 memory.session_admission,
                 memory.recipe, memory.forget to {app};
 grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_plan_assignment to {app};
+grant update (included_sources) on orbitpilot.plan to {app};
+grant update (in_rag) on orbitpilot.memory_source to {app};
+grant insert, update (is_visible), delete on orbitpilot.source_plan_assignment to {app};
 grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.change_own_password,
-                          orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.slot_of to {app};
+                          orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.count_people_by_source,
+                          orbitpilot.slot_of to {app};
 
 -- Analysts: everybody's keys, flags, numbers, times and reasons. Column by column where a table holds text, a title or
 -- a vector, so that a column added later stays closed; nothing of the cache.

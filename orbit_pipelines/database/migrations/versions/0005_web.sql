@@ -108,4 +108,53 @@ begin atomic
     delete from orbitpilot.attempt as known where known.subject = any (subjects);
 end;
 
+-- How many people stand where: by their plan, by source, by the status that builds found last (null before the first).
+-- The one thing that anybody learns of others; for administrators.
+create function orbitpilot.count_people_by_source()
+    returns table (plan_key text, source_key text, status text, people bigint)
+    language plpgsql stable security definer set search_path = ''
+    as $$ begin
+        if not exists (select from orbitpilot.account as acting
+                        where acting.user_id = pg_catalog.current_setting('orbit.user_id', true)
+                          and acting.is_admin) then
+            raise exception using errcode = 'insufficient_privilege', message = 'only administrators count people';
+        end if;
+        return query
+        select plan.plan_key, source.source_key, known.status, pg_catalog.count(*)
+          from orbitpilot.account as account
+          join orbitpilot.plan as plan
+            on plan.plan_key = coalesce(account.plan_key,
+                                        (select standard.plan_key from orbitpilot.plan as standard
+                                          where standard.is_default))
+         cross join orbitpilot.memory_source as source
+          left join memory.source_status as known
+            on known.user_id = account.user_id and known.source_key = source.source_key
+           and known.until_build_id is null
+         group by plan.plan_key, source.source_key, known.status
+         order by plan.plan_key, source.source_key, known.status;
+    end $$;
+
+-- Plans and sources: everybody reads them, administrators write them. A subquery of its own role's rights: whoever acts
+-- sees their own account only.
+do $$
+declare
+    decided regclass;
+begin
+    foreach decided in array array['orbitpilot.plan', 'orbitpilot.memory_source',
+                                   'orbitpilot.source_plan_assignment']::regclass[]
+    loop
+        execute format('alter table %s enable row level security', decided);
+        execute format('create policy everybody_reads on %s for select using (true)', decided);
+        execute format('create policy administrators_insert on %s for insert with check ((select exists (select'
+                       ' from orbitpilot.account where user_id = current_setting(''orbit.user_id'', true)'
+                       ' and is_admin)))', decided);
+        execute format('create policy administrators_update on %s for update using ((select exists (select'
+                       ' from orbitpilot.account where user_id = current_setting(''orbit.user_id'', true)'
+                       ' and is_admin)))', decided);
+        execute format('create policy administrators_delete on %s for delete using ((select exists (select'
+                       ' from orbitpilot.account where user_id = current_setting(''orbit.user_id'', true)'
+                       ' and is_admin)))', decided);
+    end loop;
+end $$;
+
 revoke execute on all functions in schema orbitpilot, memory from public;
