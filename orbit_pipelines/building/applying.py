@@ -171,13 +171,14 @@ def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> No
     connection = publication.connection
     if diff.removed.is_empty():
         return
-    for rows in slices(diff.removed.select(*TEXT_KEY).unique()):
-        connection.execute(statement("touch_cached_embeddings"), rows)
-    connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
-    gone = diff.removed.filter(pl.col("reason") == Reason.ACCOUNT_DELETED.value)
+    is_gone = pl.col("reason") == Reason.ACCOUNT_DELETED.value
+    gone, left = diff.removed.filter(is_gone), diff.removed.filter(~is_gone)
     if gone.height:
         connection.execute(statement("drop_embeddings_of_accounts"), {"users": gone["user_id"].unique().to_list()})
-    bereft = diff.removed.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
+    for rows in slices(left.select(*TEXT_KEY, "model").unique()):
+        connection.execute(statement("touch_cached_embeddings"), rows)
+    connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
+    bereft = left.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
     if bereft.height:
         connection.execute(
             'create temp table unused_text (user_id text collate "C", agent_id text collate "C",'

@@ -53,22 +53,22 @@ def pack_rows(frame: pl.DataFrame, types: Mapping[str, str]) -> pa.Buffer | byte
     fields: list[Any] = [_scalar(struct.pack(">h", len(types)))]
     for name, type_name in types.items():
         fields.extend(_PACKERS[type_name](frame[name]))
-    rows = pc.binary_join_element_wise(*fields, _scalar(b""))
+    rows = pc.binary_join_element_wise(*fields, _NOTHING)
     if isinstance(rows, pa.ChunkedArray):
         rows = rows.combine_chunks()
     return rows.buffers()[2] or b""
 
 
-# Python values and NumPy arrays reach Arrow through Polars: Arrow's own conversions import pandas, which would cost
-# every build half a second.
+# Python values and NumPy arrays reach Arrow through Polars and buffers: Arrow's own conversions import pandas, which would
+# cost every build half a second. What is done to every column is Arrow's: a Polars expression has to be planned first,
+# which costs a small frame more than its rows do.
 
 
 def _scalar(value: bytes) -> pa.Scalar:
-    return _binary(pl.Series([value], dtype=pl.Binary))[0]
+    return pl.Series([value], dtype=pl.Binary).to_arrow().cast(pa.large_binary())[0]
 
 
-def _binary(series: pl.Series) -> pa.Array:
-    return series.to_arrow().cast(pa.large_binary())
+_NOTHING = _scalar(b"")
 
 
 def _fixed(matrix: np.ndarray) -> pa.Array:
@@ -82,25 +82,38 @@ def _lengths(values: np.ndarray) -> pa.Array:
     return _fixed(values.astype(">i4").view("u1").reshape(-1, 4))
 
 
+def _is_null(values: pa.Array) -> np.ndarray:
+    """Return which of an array's values are null, as booleans."""
+    bits = np.frombuffer(pc.is_null(values).buffers()[1], "u1")
+    return np.unpackbits(bits, bitorder="little", count=len(values)).view(bool)
+
+
 def _varying(series: pl.Series, prefix: bytes = b"") -> list[Any]:
-    values = series.cast(pl.Binary)
-    lengths = (values.bin.size() + len(prefix)).cast(pl.Int64).fill_null(-1).to_numpy()
-    fields = [_lengths(lengths), _binary(values.fill_null(b""))]
-    if prefix:
-        heads = pl.select(pl.when(series.is_null()).then(pl.lit(b"")).otherwise(pl.lit(prefix))).to_series()
-        fields.insert(1, _binary(heads))
-    return fields
+    values = series.to_arrow().cast(pa.large_binary())
+    count, first = len(values), values.offset
+    offsets = np.frombuffer(values.buffers()[1], "i8")[first : first + count + 1]
+    lengths = np.diff(offsets) + len(prefix)
+    if values.null_count:
+        lengths[_is_null(values)] = -1
+        heads = pc.if_else(pc.is_null(values), _NOTHING, _scalar(prefix))
+        values = pc.fill_null(values, _NOTHING)
+    else:
+        heads = _scalar(prefix)
+    return [_lengths(lengths), heads, values] if prefix else [_lengths(lengths), values]
 
 
 def _number(dtype: str, convert: Callable[[pl.Series], pl.Series]) -> Callable[[pl.Series], list[Any]]:
+    width = np.dtype(dtype).itemsize
+
     def pack(series: pl.Series) -> list[Any]:
-        is_null = series.is_null()
-        numbers = convert(series).fill_null(0).to_numpy().astype(dtype)
-        width = numbers.dtype.itemsize
-        body = _fixed(numbers.view("u1").reshape(-1, width))
-        if is_null.any():
-            body = pc.if_else(is_null.to_arrow(), _scalar(b""), body)
-        return [_lengths(np.where(is_null.to_numpy(), -1, width)), body]
+        numbers = convert(series)
+        if not numbers.null_count():
+            body = numbers.to_numpy().astype(dtype)
+            return [_scalar(struct.pack(">i", width)), _fixed(body.view("u1").reshape(-1, width))]
+        is_null = numbers.is_null()
+        body = _fixed(numbers.fill_null(0).to_numpy().astype(dtype).view("u1").reshape(-1, width))
+        lengths = _lengths(np.where(is_null.to_numpy(), -1, width))
+        return [lengths, pc.if_else(is_null.to_arrow(), _NOTHING, body)]
 
     return pack
 
