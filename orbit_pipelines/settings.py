@@ -53,6 +53,25 @@ class Settings(BaseSettings):
     slack_bot: str | None = Field(
         default=None, description="Which bot of a Slack export is the assistant, unless --bot says so."
     )
+    web_https: bool = Field(
+        default=False, description="Whether people reach the pages over https: cookies are sent over nothing else then."
+    )
+    web_sign_up: bool = Field(default=True, description="Whether people may make accounts themselves.")
+    web_trusted_header: str | None = Field(
+        default=None,
+        description="A header in which a reverse proxy names who is signed in; unset, people sign in on the pages.",
+    )
+    web_proxies: str = Field(
+        default="127.0.0.1,::1",
+        description="Addresses or networks of reverse proxies whose headers are believed, with commas between them.",
+    )
+    chat_model: str | None = Field(
+        default=None, description="A model behind an OpenAI-compatible endpoint; unset, replies are made offline."
+    )
+    chat_base_url: str = "https://api.openai.com/v1"
+    chat_api_key: SecretStr | None = None
+    chat_timeout: float = Field(default=120.0, gt=0, description="Seconds that a reply may keep silent.")
+    chat_recalled: int = Field(default=6, ge=0, le=100, description="The most memories that a reply is given.")
     batch_messages: int = Field(default=20_000, ge=1, description="About how many messages one hand-over file holds.")
 
     @field_validator("home")

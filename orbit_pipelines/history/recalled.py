@@ -4,6 +4,9 @@ Whoever puts recalled memory into a message wraps it. The history keeps such a m
 block, so that memory never learns from itself.
 """
 
+import re
+from dataclasses import dataclass
+
 MARK = "[[orbit:recalled-memory"
 """How both markers begin, and nothing else: a text without it holds no block."""
 
@@ -17,3 +20,33 @@ _BROKEN_MARK = MARK.replace(":", ": ")
 def wrap(text: str) -> str:
     """Return ``text`` as a block; a marker inside it is broken, so that it neither ends the block nor begins one."""
     return f"{BEGIN}\n{text.replace(MARK, _BROKEN_MARK)}\n{END}"
+
+
+def cut(text: str) -> str:
+    """Return ``text`` without its blocks, as pairing cuts them: what is left stands in paragraphs of its own."""
+    return "\n\n".join(part.text.strip() for part in parts(text) if not part.is_recalled and part.text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a text, recalled memory or not; no marker is in it."""
+
+    text: str
+    is_recalled: bool
+
+
+def parts(text: str) -> tuple[Part, ...]:
+    """Return a text's stretches in order. In doubt more is recalled: a block that isn't closed reaches to the end."""
+    found: list[Part] = []
+    depth = 0
+    for piece in re.split(f"({re.escape(BEGIN)}|{re.escape(END)})", text):
+        if piece == BEGIN:
+            depth += 1
+        elif piece == END:
+            if depth == 0:
+                # Its beginning is missing: whatever stood before may have been recalled.
+                found = [Part("".join(part.text for part in found), is_recalled=True)] if found else []
+            depth = max(depth - 1, 0)
+        elif piece.strip():
+            found.append(Part(piece, is_recalled=depth > 0))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Finding what memory holds for a question, within one person's store."""

@@ -1,0 +1,17 @@
+-- A session's active branch as a page shows it and a responder is given it, with what was caught from each reply.
+select message.message_id, message.handle::text, message.role, message.content, message.sent_at, message.is_partial,
+       message.not_remembered, blink.source_id as blink_id, blink.is_excluded as is_blink_excluded
+  from orbitpilot.message as message
+  left join lateral (select record.source_id, record.is_excluded
+                       from orbitpilot.record as record
+                      where (record.user_id, record.agent_id, record.origin_session_id)
+                          = (message.user_id, message.agent_id, message.session_id)
+                        and record.origin_message_id = message.message_id
+                        and record.source_key = 'blink.blinks'
+                        and message.role = 'assistant'
+                      order by record.recorded_at, record.source_id
+                      limit 1) as blink on true
+ where (message.user_id, message.agent_id, message.session_id) = (%(user_id)s, %(agent_id)s, %(session_id)s)
+   and message.is_active
+   and message.role in ('user', 'assistant')
+ order by message.position

@@ -1,0 +1,182 @@
+"""The chat: full page and docked window, the list of sessions, and each of them for reading."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, HTTPException, Query, Request, status
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from starlette.responses import Response, StreamingResponse
+
+from orbit_pipelines.history.recalled import parts
+from orbit_pipelines.history.stream import Role
+from orbit_pipelines.history.text import clean_text
+from orbit_pipelines.model import DEFAULT_AGENT, Store
+from orbit_pipelines.telling.labels import labels_of
+from orbit_pipelines.web.conversations import (
+    close_running_session,
+    list_sessions,
+    read_session,
+    read_thread,
+    running_session,
+)
+from orbit_pipelines.web.rendering import local_page, redirect, render
+from orbit_pipelines.web.replying import LONGEST_MESSAGE, Piece, reply_to, reply_to_guest, store_question
+from orbit_pipelines.web.responders.protocol import Turn
+from orbit_pipelines.web.urls import CHAT, session_url
+from orbit_pipelines.web.visits import AnyVisit, BriefVisit, SignedIn, Visit
+
+router = APIRouter()
+
+STREAMED = "application/x-ndjson"
+"""What a script asks for: a reply piece by piece, a JSON object a line, ``{"text": …}`` or ``{"problem": …}``."""
+
+MOST_GUEST_TURNS = 100
+
+
+class GuestTurn(BaseModel):
+    """A turn of a guest's thread, which only their own page holds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: Role
+    text: str = Field(max_length=10 * LONGEST_MESSAGE)
+
+
+_GUEST_THREAD = TypeAdapter(list[GuestTurn])
+
+
+@router.get("/", include_in_schema=False)
+def front_page() -> Response:
+    """Lead to the chat."""
+    return redirect(CHAT)
+
+
+@router.get("/healthz", include_in_schema=False)
+def healthz() -> dict[str, str]:
+    """Answer whoever asks whether the pages are up."""
+    return {"status": "ok"}
+
+
+@router.get(CHAT)
+def chat(visit: AnyVisit, problem: str | None = None) -> Response:
+    """Show the running session and the composer."""
+    return render(visit, "chat.html", problem=problem == "reply", guest_thread=(), **_running_thread(visit))
+
+
+@router.get("/orbitpilot/thread/")
+def thread(
+    visit: SignedIn,
+    agent: Annotated[str, Query()] = DEFAULT_AGENT,
+    session: Annotated[str | None, Query()] = None,
+) -> Response:
+    """Show the messages alone, for a script that puts them into a page: the running session's unless one is named."""
+    if session is None:
+        return render(visit, "thread.html", next_page=CHAT, **_running_thread(visit))
+    return render(visit, "thread.html", next_page=session_url(agent, session), **_thread(visit, agent, session))
+
+
+@router.post("/orbitpilot/say/")
+def say(
+    visit: BriefVisit,
+    request: Request,
+    text: Annotated[str, Form()] = "",
+    thread: Annotated[str, Form()] = "[]",
+    next: Annotated[str | None, Form()] = None,
+) -> Response:
+    """Take what somebody says, and answer with the reply: streamed to a script, else as the page it appears on."""
+    said, _ = clean_text(text.replace("\r\n", "\n").strip())
+    if not said or len(said) > LONGEST_MESSAGE:
+        raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE if said else status.HTTP_400_BAD_REQUEST)
+    is_script = STREAMED in request.headers.get("accept", "")
+    if visit.person is None:
+        turns = (*_guest_thread(thread), Turn("user", said))
+        pieces = reply_to_guest(visit.site, turns, visit.language)
+        return _stream(visit, pieces) if is_script else _guest_page(visit, turns, list(pieces))
+    asked = store_question(visit.site, Store(visit.person.user_id), said, visit.language)
+    pieces = reply_to(visit.site, asked)
+    if is_script:
+        return _stream(visit, pieces)
+    has_failed = any(piece.kind == "problem" for piece in list(pieces))
+    return redirect(f"{CHAT}?problem=reply#latest" if has_failed else f"{local_page(next, CHAT)}#latest")
+
+
+@router.post("/orbitpilot/close/")
+def close(visit: SignedIn) -> Response:
+    """Close the running session, and show it as it is to be read from now on."""
+    store = Store(visit.user.user_id)
+    closed = close_running_session(visit.connection, store)
+    return redirect(CHAT if closed is None else session_url(store.agent_id, closed))
+
+
+@router.get("/orbitpilot/sessions/")
+def sessions(visit: SignedIn, page: Annotated[int, Query(ge=1, le=1_000_000)] = 1) -> Response:
+    """List the person's sessions, imported ones too."""
+    listed, has_older = list_sessions(visit.connection, visit.user.user_id, page)
+    return render(visit, "sessions.html", sessions=listed, page=page, has_older=has_older, session_url=session_url)
+
+
+@router.get("/orbitpilot/session/")
+def session_page(visit: SignedIn, session: str, agent: str = DEFAULT_AGENT) -> Response:
+    """Show a session for reading, with the eyes of its messages."""
+    found = read_session(visit.connection, Store(visit.user.user_id, agent), session)
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND)
+    return render(visit, "session.html", session=found, **_thread(visit, agent, session))
+
+
+def _running_thread(visit: Visit) -> dict[str, Any]:
+    """Return what the template of a thread needs of the running session, if there is one."""
+    if visit.person is None:
+        return _no_thread()
+    store = Store(visit.person.user_id)
+    session_id = running_session(visit.connection, store)
+    return _no_thread() if session_id is None else _thread(visit, store.agent_id, session_id)
+
+
+def _thread(visit: Visit, agent_id: str, session_id: str) -> dict[str, Any]:
+    """Return the messages and, in one query however many they are, the labels of the person's own."""
+    user_id = visit.user.user_id
+    messages = read_thread(visit.connection, Store(user_id, agent_id), session_id)
+    labels = labels_of(visit.connection, user_id, agent_id, session_id) if messages else {}
+    return {"messages": messages, "labels": labels, "agent_id": agent_id, "session_id": session_id}
+
+
+def _no_thread() -> dict[str, Any]:
+    return {"messages": (), "labels": {}, "agent_id": DEFAULT_AGENT, "session_id": None}
+
+
+def _guest_thread(posted: str) -> tuple[Turn, ...]:
+    """Return the thread that a guest's page has kept.
+
+    Raises:
+        HTTPException: 400, it isn't one.
+    """
+    try:
+        turns = _GUEST_THREAD.validate_json(posted)
+    except ValidationError:
+        raise HTTPException(status.HTTP_400_BAD_REQUEST) from None
+    return tuple(Turn(turn.role, turn.text) for turn in turns[-MOST_GUEST_TURNS:])
+
+
+def _guest_page(visit: Visit, turns: tuple[Turn, ...], pieces: list[Piece]) -> Response:
+    reply = "".join(piece.text for piece in pieces if piece.kind == "text")
+    shown = (*turns, Turn("assistant", reply)) if reply else turns
+    return render(
+        visit,
+        "chat.html",
+        problem=any(piece.kind == "problem" for piece in pieces),
+        guest_thread=[{"role": turn.role, "text": turn.text, "parts": parts(turn.text)} for turn in shown],
+        guest_json=json.dumps([{"role": turn.role, "text": turn.text} for turn in shown]),
+        **_no_thread(),
+    )
+
+
+def _stream(visit: Visit, pieces: Iterator[Piece]) -> StreamingResponse:
+    problem = visit.wording("chat.reply_failed")
+
+    def lines() -> Iterator[str]:
+        for piece in pieces:
+            yield f"{json.dumps({piece.kind: piece.text or problem})}\n"
+
+    return StreamingResponse(lines(), media_type=STREAMED, headers={"X-Accel-Buffering": "no"})

@@ -1,0 +1,121 @@
+"""The eye and Catch: what a person says of one message or blink, and the page of their blinks.
+
+Each answers a form by going back to its page, and a script by JSON.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, HTTPException, Request, status
+from starlette.responses import JSONResponse, Response
+
+from orbit_pipelines.history.flags import set_record_excluded, set_remembered
+from orbit_pipelines.model import DEFAULT_AGENT, Store
+from orbit_pipelines.sources.blinks import BLINKS_SOURCE, catch_reply, list_blinks, read_blink
+from orbit_pipelines.telling.labels import Label, labels_of, record_labels_of
+from orbit_pipelines.web.conversations import find_message
+from orbit_pipelines.web.rendering import page_before, redirect, render
+from orbit_pipelines.web.urls import BLINKS, CHAT, session_url
+from orbit_pipelines.web.visits import SignedIn, Visit
+
+router = APIRouter()
+
+Given = Annotated[str, Form()]
+GivenOrNot = Annotated[str | None, Form()]
+
+
+@router.post("/orbitpilot/message/remember/", name="orbitpilot_toggle_remember")
+def toggle_remember(
+    visit: SignedIn,
+    request: Request,
+    message_id: Given,
+    format: GivenOrNot = None,
+    next: GivenOrNot = None,
+) -> Response:
+    """Turn the eye of one of the person's own messages; memory follows at the next build.
+
+    ``message_id`` is the message's handle: ids of imported messages repeat between sessions.
+    """
+    user_id = visit.user.user_id
+    message = find_message(visit.connection, user_id, message_id)
+    if message is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND)
+    if message.role != "user":
+        raise HTTPException(status.HTTP_400_BAD_REQUEST)
+    store = Store(user_id, message.agent_id)
+    change = set_remembered(
+        visit.connection, store, message.session_id, message.message_id, remembered=message.not_remembered
+    )
+    if format != "json":
+        return redirect(page_before(request, next, CHAT))
+    label = labels_of(visit.connection, user_id, store.agent_id, message.session_id).get(message_id.lower())
+    return JSONResponse({"message_id": message_id, "not_remembered": change.is_excluded, **_told(visit, label)})
+
+
+@router.post("/orbitpilot/message/catch/", name="orbitpilot_catch")
+def catch(
+    visit: SignedIn,
+    request: Request,
+    message_id: Given,
+    format: GivenOrNot = None,
+    next: GivenOrNot = None,
+) -> Response:
+    """Keep a reply as a blink; again is harmless."""
+    user_id = visit.user.user_id
+    message = find_message(visit.connection, user_id, message_id)
+    if message is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND)
+    if message.role != "assistant":
+        raise HTTPException(status.HTTP_400_BAD_REQUEST)
+    store = Store(user_id, message.agent_id)
+    blink = catch_reply(visit.connection, store, message.session_id, message.message_id, message_id.lower())
+    if blink is None:
+        raise HTTPException(status.HTTP_400_BAD_REQUEST)
+    if format != "json":
+        return redirect(page_before(request, next, CHAT))
+    label = record_labels_of(visit.connection, user_id, store.agent_id, BLINKS_SOURCE).get(blink.source_id)
+    told = _told(visit, label)
+    if blink.is_excluded:
+        told["label"] = f"{told['label']}. {visit.wording('blink.caught_excluded')}"
+    return JSONResponse(
+        {"message_id": message_id, "blink_id": blink.source_id, "is_excluded": blink.is_excluded, **told}
+    )
+
+
+@router.post("/blinks/remember/", name="orbitpilot_toggle_blink")
+def toggle_blink(
+    visit: SignedIn,
+    request: Request,
+    blink_id: Given,
+    agent: Given = DEFAULT_AGENT,
+    format: GivenOrNot = None,
+    next: GivenOrNot = None,
+) -> Response:
+    """Turn a blink's own eye; memory follows at the next build."""
+    store = Store(visit.user.user_id, agent)
+    blink = read_blink(visit.connection, store, blink_id)
+    if blink is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND)
+    change = set_record_excluded(visit.connection, store, BLINKS_SOURCE, blink_id, excluded=not blink.is_excluded)
+    if format != "json":
+        return redirect(page_before(request, next, BLINKS))
+    label = record_labels_of(visit.connection, store.user_id, agent, BLINKS_SOURCE).get(blink_id)
+    return JSONResponse({"blink_id": blink_id, "is_excluded": change.is_excluded, **_told(visit, label)})
+
+
+@router.get("/blinks/")
+def blinks(visit: SignedIn) -> Response:
+    """Show the person's blinks with their own eyes."""
+    user_id = visit.user.user_id
+    found = list_blinks(visit.connection, user_id)
+    labels = {
+        agent: record_labels_of(visit.connection, user_id, agent, BLINKS_SOURCE)
+        for agent in dict.fromkeys(blink.agent_id for blink in found)
+    }
+    return render(visit, "blinks.html", blinks=found, labels=labels, session_url=session_url)
+
+
+def _told(visit: Visit, label: Label | None) -> dict[str, Any]:
+    """Return a label's state and words; nulls for a message off the active branch, which has no label."""
+    if label is None:
+        return {"state": None, "label": None}
+    return {"state": label.state, "label": str(label.text(visit.wording))}

@@ -1,0 +1,140 @@
+"""From what a person says to a stored reply: the message first, then what the responder is given, then its words.
+
+No transaction is open while a model speaks. A reply is made to its end and stored even if nobody waits for it any more.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
+from typing import Literal
+
+from orbit_pipelines.errors import EmbeddingFailed, OrbitError
+from orbit_pipelines.history.messages import append_message
+from orbit_pipelines.history.recalled import cut
+from orbit_pipelines.model import OriginClass, Store
+from orbit_pipelines.recall.search import search_memory
+from orbit_pipelines.sources.resolution import resolve_build_sources
+from orbit_pipelines.telling.honesty import honesty_note
+from orbit_pipelines.telling.wording import Wording
+from orbit_pipelines.web.conversations import hold_running_session, read_thread
+from orbit_pipelines.web.problems import fault
+from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Turn
+from orbit_pipelines.web.site import Site
+
+log = logging.getLogger(__name__)
+
+LONGEST_MESSAGE = 50_000
+"""Characters."""
+
+LONGEST_QUERY = 2_000
+"""Characters of a message that recall is asked with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a reply, or the end of one that failed."""
+
+    kind: Literal["text", "problem"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A message that is stored and waits for its reply."""
+
+    store: Store
+    session_id: str
+    text: str
+    language: str
+
+
+def store_question(site: Site, store: Store, text: str, language: str) -> Asked:
+    """Append what a person says to their running session, which begins with it if there is none."""
+    with site.database.acting_for(store.user_id) as connection:
+        session_id = hold_running_session(connection, store)
+        append_message(connection, store, session_id, "user", text)
+    return Asked(store, session_id, text, language)
+
+
+def gather(site: Site, asked: Asked) -> Question:
+    """Return what the responder is given: the session's whole thread, and what memory has on the question."""
+    query = cut(asked.text)[:LONGEST_QUERY].strip()
+    vector = None
+    if query and site.settings.chat_recalled:
+        try:
+            vector = site.embedder.embed_query(query)
+        except EmbeddingFailed as error:
+            log.error("recall is left out of a reply: %s", error)
+    with site.database.acting_for(asked.store.user_id) as connection:
+        thread = read_thread(connection, asked.store, asked.session_id)
+        found = (
+            ()
+            if vector is None
+            else search_memory(
+                connection,
+                asked.store,
+                vector,
+                site.embedder.fingerprint,
+                limit=site.settings.chat_recalled,
+                beside_session=asked.session_id,
+            )
+        )
+        sources = resolve_build_sources(connection, asked.store.user_id)
+    return Question(
+        thread=tuple(Turn(message.role, message.content) for message in thread),
+        memories=tuple(
+            Memory(each.content, each.source_key, OriginClass(each.origin_class), each.sent_at) for each in found
+        ),
+        note=honesty_note(sources, asked.text, Wording(asked.language)),
+        language=asked.language,
+    )
+
+
+def reply_to(site: Site, asked: Asked) -> Iterator[Piece]:
+    """Yield the reply as it comes, and store it when it has ended; a broken off one as far as it came.
+
+    Whoever stops listening stops nothing: it is made and stored all the same.
+    """
+    pieces: SimpleQueue[Piece | None] = SimpleQueue()
+    Thread(target=_make_reply, args=(site, asked, pieces), name="reply", daemon=False).start()
+    while (piece := pieces.get()) is not None:
+        yield piece
+
+
+def reply_to_guest(site: Site, thread: tuple[Turn, ...], language: str) -> Iterator[Piece]:
+    """Yield the reply to somebody of whom nothing is stored and nothing is recalled."""
+    try:
+        for text in site.responder.reply(Question(thread=thread, language=language)):
+            yield Piece("text", text)
+    except Exception as error:
+        yield _problem(error)
+
+
+def _make_reply(site: Site, asked: Asked, pieces: "SimpleQueue[Piece | None]") -> None:
+    said: list[str] = []
+    is_whole = False
+    try:
+        question = gather(site, asked)
+        for text in site.responder.reply(question):
+            said.append(text)
+            pieces.put(Piece("text", text))
+        is_whole = True
+    except Exception as error:
+        pieces.put(_problem(error))
+    try:
+        content = "".join(said)
+        if content.strip():
+            with site.database.acting_for(asked.store.user_id) as connection:
+                append_message(connection, asked.store, asked.session_id, "assistant", content, is_partial=not is_whole)
+    except Exception as error:
+        pieces.put(_problem(error))
+    finally:
+        pieces.put(None)
+
+
+def _problem(error: Exception) -> Piece:
+    """Log why there is no reply, without any text; the person is told that there is none."""
+    log.error("a reply failed: %s", error if isinstance(error, ReplyFailed | OrbitError) else fault(error))
+    return Piece("problem", "")

@@ -1,0 +1,1 @@
+"""Who replies in the chat: the protocol and one module per responder."""

@@ -1,0 +1,62 @@
+"""Replies without a language model: what memory and the running session have on a question, quoted, and no more.
+
+What it quotes from memory stands between the markers, so that no build learns it again.
+"""
+
+import re
+from collections.abc import Iterator
+
+from orbit_pipelines.history.recalled import cut, wrap
+from orbit_pipelines.telling.wording import Wording
+from orbit_pipelines.web.responders.protocol import Memory, Question, Turn
+
+MOST_MEMORIES = 3
+MOST_TURNS = 2
+LONGEST_QUOTE = 400
+SHORTEST_WORD = 4
+
+_WORD = re.compile(r"\w+")
+
+
+class OfflineResponder:
+    """Quotes, and says that it is no language model."""
+
+    def reply(self, question: Question) -> Iterator[str]:
+        """Yield the reply, a paragraph at a time."""
+        say = Wording(question.language)
+        earlier = related_turns(question.thread)
+        yield say("offline.introduction")
+        if question.note:
+            yield f"\n\n{question.note}"
+        if question.memories:
+            quoted = "\n\n".join(_shown(memory, say) for memory in question.memories[:MOST_MEMORIES])
+            yield f"\n\n{say('offline.from_memory')}\n{wrap(quoted)}"
+        else:
+            yield f"\n\n{say('offline.nothing_in_memory')}"
+        if earlier:
+            quotes = "\n".join(f"– {_shortened(turn.text)}" for turn in earlier)
+            yield f"\n\n{say('offline.from_thread')}\n{quotes}"
+
+
+def related_turns(thread: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """Return what the person said earlier in the session that shares most words with the question, in order."""
+    if not thread:
+        return ()
+    *before, question = thread
+    wanted = _words(question.text)
+    shared = [(len(wanted & _words(turn.text)), place) for place, turn in enumerate(before) if turn.role == "user"]
+    best = sorted((-count, -place) for count, place in shared if count)[:MOST_TURNS]
+    return tuple(before[place] for place in sorted(-place for _, place in best))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(cut(text).casefold()) if len(word) >= SHORTEST_WORD)
+
+
+def _shown(memory: Memory, say: Wording) -> str:
+    return f"{say.source(memory.source_key)}: {_shortened(memory.text)}"
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_QUOTE else f"{line[: LONGEST_QUOTE - 1]}…"

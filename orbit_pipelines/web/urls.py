@@ -1,0 +1,26 @@
+"""Where the pages are."""
+
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+
+CHAT = "/orbitpilot/"
+SESSIONS = "/orbitpilot/sessions/"
+SESSION = "/orbitpilot/session/"
+BLINKS = "/blinks/"
+MEMORY_STATUS = "/memory/"
+ADMIN = "/admin/sources/"
+SIGN_IN = "/sign-in/"
+SIGN_UP = "/sign-up/"
+ACCOUNT = "/account/"
+
+
+def with_next(page: str, request: Request) -> str:
+    """Return a page's address that leads back to the one that was asked for."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{page}?{urlencode({'next': f'{request.url.path}{query}'})}"
+
+
+def session_url(agent_id: str, session_id: str) -> str:
+    """Return the address of a session's page; ids may hold anything, so they stand in the query."""
+    return f"{SESSION}?{urlencode({'agent': agent_id, 'session': session_id})}"
