@@ -19,7 +19,7 @@ from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY
 from orbit_pipelines.sources.availability import RegisteredSource, SourceStatus, resolve_sources
 from orbit_pipelines.telling.standing import Standing, State, decide_standing, facts_of
-from orbit_pipelines.telling.wording import Wording
+from orbit_pipelines.telling.wording import Wording, as_sentence
 
 _TURNS = pl.Schema(
     {
@@ -90,9 +90,9 @@ class Label:
         if standing.reason is not None:
             details.append(wording.why_out(self.source_key, standing.reason, limit=self.limit))
         if standing.reply is not None:
-            details.append(wording(f"label.{standing.reply.value}"))
+            details.append(as_sentence(wording(f"label.{standing.reply.value}")))
         if standing.is_text_pending:
-            details.append(wording("label.text_changes"))
+            details.append(as_sentence(wording("label.text_changes")))
         if self.remaining_blinks:
             details.append(wording("label.blinks_remain", count=len(self.remaining_blinks)))
         tag, timing = _head(self.is_excluded, standing.state)

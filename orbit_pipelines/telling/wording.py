@@ -48,8 +48,7 @@ class Wording:
         """Return why a record is not in memory, as a sentence of its own; a source's reason names the source."""
         if reason in _OF_SOURCES:
             return self.source_reason(source_key, reason, limit=limit)
-        words = self.reason(reason, limit=limit)
-        return words[0].upper() + words[1:]
+        return as_sentence(self.reason(reason, limit=limit))
 
     def source_reason(self, source_key: str, reason: Reason, *, limit: int = 0, title: str | None = None) -> str:
         """Return why a source is not included: the same words in the notice, on pages and in replies."""
@@ -65,6 +64,11 @@ class Wording:
         if isinstance(value, int) and not isinstance(value, bool):
             return format_decimal(value, locale=self.locale)
         return value
+
+
+def as_sentence(words: str) -> str:
+    """Return words with a capital at their beginning."""
+    return words[:1].upper() + words[1:]
 
 
 def wording_for(locale: str | None) -> Wording:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -28,3 +29,16 @@ def acting(world: World) -> Iterator[Acting]:
                 yield app
 
         yield act
+
+
+def counted_queries(connection: psycopg.Connection[Any]) -> list[object]:
+    """Return a list that every later query of a connection is added to."""
+    queries: list[object] = []
+
+    class CountingCursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+            queries.append(query)
+            return super().execute(query, *args, **kwargs)
+
+    connection.cursor_factory = CountingCursor
+    return queries
