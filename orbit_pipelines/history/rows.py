@@ -25,12 +25,14 @@ _TURN_KEYS = frozenset({"role", "from"})
 class Row:
     """One decoded item of an export, with words for where it stands.
 
-    ``document`` counts the export's documents, for formats in which a document is one conversation.
+    ``document`` counts the export's documents, for formats in which a document is one conversation; ``lost_lines`` is
+    how many broken lines were left out right before it.
     """
 
     where: str
     value: object
     document: int = 0
+    lost_lines: int = 0
 
 
 class _Layout(Enum):
@@ -64,25 +66,25 @@ def read_document(export: Export, number: int, problems: Problems) -> Iterator[R
                 yield Row(f"{prefix}row {place}", row, number)
             return
         with _as_text(buffered) as text:
-            for where, value in _read_text(document, text, problems, prefix):
-                yield Row(where, value, number)
+            yield from _read_text(document, number, text, problems, prefix)
 
 
 def _read_text(
-    document: Document, text: io.TextIOWrapper, problems: Problems, prefix: str
-) -> Iterator[tuple[str, object]]:
+    document: Document, document_number: int, text: io.TextIOWrapper, problems: Problems, prefix: str
+) -> Iterator[Row]:
     head = text.read(CHUNK)
     is_whole = len(head) < CHUNK
     if is_whole and not head.strip():
         raise NoConversation(f"{document.name} is empty. Export or download it again.")
     layout = _layout(head, is_whole=is_whole)
     if layout is _Layout.LINES:
-        yield from _read_lines(document, text, head, prefix, problems)
+        for where, value, lost_lines in _read_lines(document, text, head, prefix, problems):
+            yield Row(where, value, document_number, lost_lines)
         return
     whole = JsonText(document.name, text, head)
     values = whole.list_items() if layout is _Layout.LIST else _conversations_of_object(whole)
     for number, value in enumerate(values, start=1):
-        yield f"{prefix}conversation {number}", value
+        yield Row(f"{prefix}conversation {number}", value, document_number)
     whole.expect_end()
 
 
@@ -165,17 +167,20 @@ def _conversations_of_object(whole: JsonText) -> Iterator[object]:
 
 def _read_lines(
     document: Document, text: io.TextIOWrapper, head: str, prefix: str, problems: Problems
-) -> Iterator[tuple[str, object]]:
-    good = broken = 0
+) -> Iterator[tuple[str, object, int]]:
+    """Yield the values of the lines, each with how many broken ones stand before it."""
+    good = broken = lost = 0
     for number, line in enumerate(_lines(text, head), start=1):
         if not line.strip():
             continue
         value, fault = _decode_line(line)
         if fault is None:
             good += 1
-            yield f"{prefix}line {number}", value
+            yield f"{prefix}line {number}", value, lost
+            lost = 0
             continue
         broken += 1
+        lost += 1
         problems.add("broken_line", f"{prefix}line {number}", f"{fault}; skipped")
         if not good and broken == BROKEN_LINES_BEFORE_ANY:
             break

@@ -38,7 +38,8 @@ class ParsedSession:
     """One conversation: its active branch in order, and the ids that are off it.
 
     ``session_id`` is the format's own id, or None where it has none. ``left_behind`` holds the ids of messages that
-    the file shows off the active branch; their text is not carried.
+    the file shows off the active branch; their text is not carried. ``session_kind`` is None where the file doesn't
+    tell one: it is a chat then, unless an earlier file told otherwise.
     """
 
     session_id: str | None
@@ -49,7 +50,7 @@ class ParsedSession:
     do_not_remember: bool = False
     channel: str | None = None
     chat_type: str | None = None
-    session_kind: str = "chat"
+    session_kind: str | None = None
     hook_source: str | None = None
     participants: frozenset[str] = frozenset()
 

@@ -6,7 +6,7 @@ create temp table incoming_session (
     title text,
     channel text,
     chat_type text,
-    session_kind text not null,
+    session_kind text,
     hook_source text,
     started_at timestamptz,
     do_not_remember boolean not null,

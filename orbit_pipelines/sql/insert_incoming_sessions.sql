@@ -3,7 +3,7 @@ with inserted as (
     insert into orbitpilot.session (user_id, agent_id, session_id, title, channel, chat_type, session_kind,
                                     hook_source, started_at, next_pair_index)
     select %(user_id)s, %(agent_id)s, incoming.session_id, incoming.title, incoming.channel, incoming.chat_type,
-           incoming.session_kind, incoming.hook_source, incoming.started_at,
+           coalesce(incoming.session_kind, 'chat'), incoming.hook_source, incoming.started_at,
            (select coalesce(max(pair.pair_index) + 1, 0)
               from memory.pair as pair
              where (pair.user_id, pair.agent_id, pair.session_id)

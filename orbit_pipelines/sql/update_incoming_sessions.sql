@@ -4,7 +4,7 @@ with updated as (
        set title = coalesce(incoming.title, session.title),
            channel = coalesce(incoming.channel, session.channel),
            chat_type = coalesce(incoming.chat_type, session.chat_type),
-           session_kind = incoming.session_kind,
+           session_kind = coalesce(incoming.session_kind, session.session_kind),
            hook_source = coalesce(incoming.hook_source, session.hook_source),
            started_at = coalesce(incoming.started_at, session.started_at),
            do_not_remember = session.do_not_remember or incoming.do_not_remember
@@ -15,7 +15,8 @@ with updated as (
             session.started_at, session.do_not_remember)
            is distinct from
            (coalesce(incoming.title, session.title), coalesce(incoming.channel, session.channel),
-            coalesce(incoming.chat_type, session.chat_type), incoming.session_kind,
+            coalesce(incoming.chat_type, session.chat_type),
+            coalesce(incoming.session_kind, session.session_kind),
             coalesce(incoming.hook_source, session.hook_source),
             coalesce(incoming.started_at, session.started_at),
             session.do_not_remember or incoming.do_not_remember)

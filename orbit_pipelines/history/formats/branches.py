@@ -14,6 +14,9 @@ Parents = Mapping[str, str | None]
 UNSAID = ""
 """What an entry that says nothing of a parent names as its parent; None is an entry that says it is a root."""
 
+UNREAD = "\0"
+"""What an entry that can't be read names as its parent; it tells nothing of how the others are linked."""
+
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -57,13 +60,14 @@ def newest_leaf(
 def link(entries: Iterable[tuple[str, str | None]]) -> tuple[dict[str, str | None], frozenset[str]]:
     """Return the tree of entries that stand in the order they were written, and the keys whose parent isn't there.
 
-    An entry that says nothing of a parent follows the one before it; so does one whose parent isn't in the file (a
-    lost line, a head that was cut off), and others that name the same parent become its siblings. Where nobody names
-    a parent that is there, and somebody says nothing, the order is all there is, and even roots follow.
+    An entry that says nothing of a parent, or can't be read, follows the one before it; so does one whose parent
+    isn't in the file (a lost line, a head that was cut off), and others that name the same parent become its siblings.
+    Where nobody names a parent that is there, and somebody says nothing, the order is all there is, and even roots
+    follow.
 
     Args:
-        entries: each one's key and its parent's name, None for a root, or ``UNSAID``. A key that comes again is
-            ignored.
+        entries: each one's key and its parent's name, None for a root, ``UNSAID`` or ``UNREAD``. A key that comes
+            again is ignored.
     """
     named: dict[str, str | None] = {}
     for key, parent in entries:
@@ -74,7 +78,7 @@ def link(entries: Iterable[tuple[str, str | None]]) -> tuple[dict[str, str | Non
     before: str | None = None
     missing: set[str] = set()
     for key, parent in named.items():
-        if parent == UNSAID or not is_tree:
+        if parent in (UNSAID, UNREAD) or not is_tree:
             parents[key] = before
         elif parent is None or parent in named:
             parents[key] = parent
@@ -101,6 +105,17 @@ def named_parent(entry: Mapping[str, object], field: str, roots: Collection[str]
     if named is None or (isinstance(named, str) and named in roots):
         return UNSAID if is_reply else None
     return usable_id(named) or UNSAID
+
+
+def claimed_children(nodes: Iterable[tuple[str, object]]) -> dict[str, str]:
+    """Return who names whom as a child, by the child: to be asked only where a child's own link leads nowhere."""
+    return {
+        child: key
+        for key, children in nodes
+        if isinstance(children, list)
+        for child in map(usable_id, children)
+        if child is not None
+    }
 
 
 def _last_written(parents: Parents, written_at: Callable[[str], datetime | None]) -> Callable[[str], datetime]:

@@ -8,9 +8,9 @@ calls to tools) isn't a turn, but stays a link of the chain.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.branches import climb, newest_leaf
+from orbit_pipelines.history.formats.branches import claimed_children, climb, newest_leaf
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word, join_parts, turn_role
-from orbit_pipelines.history.formats.turns import Turn, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, first_sent, leave_out_orphans, split_branch
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
 from orbit_pipelines.history.text import storable, usable_id
@@ -30,6 +30,7 @@ _HIDDEN_CONTENT = frozenset(
         "user_editable_context",
     }
 )
+_NO_TURNS = frozenset({"developer", "function", "system", "tool"})
 _SPOKEN = frozenset({"audio_transcription", "text"})
 _UNFINISHED = frozenset({"in_progress", "finished_partial_completion"})
 
@@ -58,11 +59,13 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
     if not isinstance(mapping, dict):
         problems.add("broken_conversation", where, "no mapping of nodes; skipped")
         return None
-    nodes = {key: as_object(node) for key, node in mapping.items()}
-    turns = {key: _turn(key, node, where, problems) for key, node in nodes.items()}
-    branch = _active_branch(nodes, turns, conversation.get("current_node"), where, problems)
-    if branch and as_word(nodes[branch[0]].get("parent")) not in (None, *nodes):
-        connected = _connected(nodes, turns, branch[0])
+    entries, cut = _entries({key: as_object(node) for key, node in mapping.items()}, where, problems)
+    branch = _active_branch(entries, conversation.get("current_node"), where, problems)
+    turns = entries.turns
+    if entries.lost:
+        leave_out_orphans(branch, entries, (), where, problems, names_questions=False)
+    if branch and branch[0] in cut:
+        connected = _connected(entries, branch[0])
         if any(turn for key, turn in turns.items() if key not in connected):
             problems.add("parent_missing", where, "a message on its branch names a parent that isn't there")
         # What the gap cut off has not left the branch: what is stored of it stays as it is.
@@ -86,20 +89,38 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
 # ---------------------------------------------------------------- the tree
 
 
-def _parents(nodes: Mapping[str, Mapping[str, object]]) -> dict[str, str | None]:
-    return {key: parent if (parent := as_word(node.get("parent"))) in nodes else None for key, node in nodes.items()}
+def _entries(nodes: Mapping[str, Mapping[str, object]], where: str, problems: Problems) -> tuple[Entries, set[str]]:
+    """Return the nodes with their parents, and those whose parent nobody knows; they begin a branch like a root.
+
+    A node that can't be read has no link; the lists of children, which aren't believed otherwise, may tell its parent.
+    """
+    entries = Entries()
+    claimed: Mapping[str, str] | None = None
+    cut: set[str] = set()
+    for key, node in nodes.items():
+        parent = as_word(node.get("parent"))
+        if parent not in nodes and (parent is not None or "parent" not in node):
+            if claimed is None:
+                claimed = claimed_children((each, other.get("children")) for each, other in nodes.items())
+            if (claimant := claimed.get(key)) is None and (parent is not None or not node):
+                cut.add(key)
+            parent = claimant
+        turn = _turn(key, node, where, problems)
+        fault = None if turn else _fault(node)
+        if fault is None:
+            entries.add(key, parent, turn)
+        else:
+            problems.add(fault, f"node {usable_id(key)} of {where}", "it can't be read; skipped")
+            entries.lose(key, parent, is_question=fault == "broken_question")
+        if key in cut:
+            entries.lost.setdefault(key, 1)
+    return entries, cut
 
 
-def _active_branch(
-    nodes: Mapping[str, Mapping[str, object]],
-    turns: Mapping[str, Turn | None],
-    current: object,
-    where: str,
-    problems: Problems,
-) -> list[str]:
+def _active_branch(entries: Entries, current: object, where: str, problems: Problems) -> list[str]:
     """Return the keys from the root to the node in view, or to the newest leaf that shows anything."""
-    parents = _parents(nodes)
-    leaf = current if isinstance(current, str) and current in nodes else None
+    parents, turns = entries.named, entries.turns
+    leaf = current if isinstance(current, str) and current in parents else None
     if leaf is None:
         shown = [key for key, turn in turns.items() if turn and (turn.role == "user" or turn.text.strip())]
         leaf = newest_leaf(parents, {key: turn.sent_at for key, turn in turns.items() if turn}.get, shown or None)
@@ -112,12 +133,18 @@ def _active_branch(
     return branch
 
 
-def _connected(
-    nodes: Mapping[str, Mapping[str, object]], turns: Mapping[str, Turn | None], root: str
-) -> dict[str, Turn | None]:
-    """Return the turns of the nodes that lead to ``root``."""
-    parents = _parents(nodes)
-    return {key: turn for key, turn in turns.items() if climb(parents, key)[0][0] == root}
+def _connected(entries: Entries, root: str) -> dict[str, Turn | None]:
+    """Return the turns of the nodes that lead to ``root``; no link is followed twice."""
+    leads = {root: True}
+    for key in entries.named:
+        path: list[str] = []
+        at: str | None = key
+        while at is not None and at not in leads:
+            leads[at] = False
+            path.append(at)
+            at = entries.named[at]
+        leads.update(dict.fromkeys(path, at is not None and leads[at]))
+    return {key: turn for key, turn in entries.turns.items() if leads[key]}
 
 
 # ---------------------------------------------------------------- messages
@@ -146,7 +173,25 @@ def _turn(key: str, node: Mapping[str, object], where: str, problems: Problems) 
         text=_text(content, f"message {message_id} of {where}", problems),
         sent_at=to_utc(message.get("create_time")),
         is_partial=_is_partial(message),
+        is_open=message.get("end_turn") is False,
     )
+
+
+def _fault(node: Mapping[str, object]) -> str | None:
+    """Return what is wrong with a node that is no turn; None where it only isn't shown, and lets the chain pass."""
+    message = node.get("message")
+    if not node or not isinstance(message, dict):
+        return "broken_message" if not node or message is not None else None
+    metadata = as_object(message.get("metadata"))
+    if metadata.get("is_visually_hidden_from_conversation") or metadata.get("is_user_system_message"):
+        return None
+    if message.get("weight") == 0:
+        return None
+    role = as_object(message.get("author")).get("role")
+    if turn_role(role) is None:
+        return None if as_word(role) in _NO_TURNS else "unknown_role"
+    is_read = isinstance(message.get("content"), str | dict)
+    return None if is_read or turn_role(role) == "assistant" else "broken_question"
 
 
 def _text(content: Mapping[str, object], where: str, problems: Problems) -> str:

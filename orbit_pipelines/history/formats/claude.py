@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from orbit_pipelines.history.formats.branches import named_parent
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word, content_text
-from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, split_branch
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
 from orbit_pipelines.history.times import to_utc
 
-_ROLES: dict[object, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 _ROOTS = frozenset({"", "00000000-0000-4000-8000-000000000000", "00000000-0000-0000-0000-000000000000"})
 _TOOL_BLOCKS = frozenset({"tool_use", "tool_result"})
 _CUT_SHORT = frozenset({"error", "max_tokens", "message_limit", "user_canceled", "user_cancelled"})
@@ -44,27 +44,30 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
     session_id = usable_id(conversation.get("uuid"))
     if session_id is not None:
         where = f"conversation {session_id}"
-    named: list[tuple[str, str | None]] = []
-    turns: dict[str, Turn | None] = {}
+    entries = Entries()
     for number, message in enumerate(as_list(conversation.get("chat_messages")), start=1):
         if not isinstance(message, dict):
             problems.add("broken_message", f"message {number} of {where}", "no object; skipped")
+            entries.lose(f"\0{number}")
             continue
         turn = _turn(message, f"message {number} of {where}", problems)
         # A usable id holds no NUL, so that this one is nobody's parent.
         key = usable_id(message.get("uuid")) or f"\0{number}"
-        if key in turns:
+        if key in entries.turns:
             problems.add("repeated_message", f"message {number} of {where}", "its id stands twice; taken once")
             continue
         is_reply = turn is not None and turn.role == "assistant"
-        named.append((key, named_parent(message, "parent_message_uuid", _ROOTS, is_reply=is_reply)))
-        turns[key] = turn
+        parent = named_parent(message, "parent_message_uuid", _ROOTS, is_reply=is_reply)
+        if turn is None:
+            entries.lose(key, parent)
+        else:
+            entries.add(key, parent, turn)
     leaf = usable_id(current) if (current := conversation.get("current_leaf_message_uuid")) else None
-    if leaf is not None and leaf not in turns:
+    if leaf is not None and leaf not in entries.turns:
         problems.add("current_node_missing", where, "current_leaf_message_uuid not found; the newest leaf was taken")
         leaf = None
-    branch = branch_in_view(named, turns, leaf, where, problems)
-    messages, left_behind = split_branch(turns, branch, where, problems)
+    branch = branch_in_view(entries, leaf, where, problems)
+    messages, left_behind = split_branch(entries.turns, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:
@@ -80,7 +83,7 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
 
 
 def _turn(message: Mapping[str, object], where: str, problems: Problems) -> Turn | None:
-    role = _ROLES.get(as_word(message.get("sender")))
+    role = _ROLES.get((as_word(message.get("sender")) or "").strip().lower())
     if role is None:
         problems.add("unknown_role", where, "a sender that is neither human nor assistant; skipped")
         return None

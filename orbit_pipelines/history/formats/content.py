@@ -30,27 +30,6 @@ def turn_role(value: object) -> Role | None:
     return _ROLES.get(value.strip().lower()) if isinstance(value, str) else None
 
 
-class LostQuestions:
-    """Tells, in a list of turns without links, the replies whose question was an entry that couldn't be read.
-
-    Such a reply would pass for another to the question before, which has one already.
-    """
-
-    def __init__(self) -> None:
-        self._is_gap = False
-        self._is_lost = False
-
-    def pass_over(self) -> None:
-        """Note an entry that may have been a question: broken, or of a role that isn't known."""
-        self._is_gap = True
-
-    def loses(self, role: Role, before: Role | None) -> bool:
-        """Say whether the next turn is such a reply; ``before`` is the role of the last one kept."""
-        self._is_lost = role == "assistant" and (self._is_lost or (self._is_gap and before == "assistant"))
-        self._is_gap = False
-        return self._is_lost
-
-
 def join_parts(parts: Iterable[str]) -> str:
     """Join the text parts of one message: on a new line each, unless white space parts them already."""
     joined = ""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import LostQuestions, as_object, as_word, content_text, turn_role
+from orbit_pipelines.history.formats.content import as_object, as_word, content_text, turn_role
+from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
 from orbit_pipelines.history.text import storable, usable_id

@@ -6,9 +6,9 @@ decides. Replies come as plain text, or as blocks of text, reasoning and calls t
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from orbit_pipelines.history.formats.branches import UNSAID, named_parent
+from orbit_pipelines.history.formats.branches import UNREAD, UNSAID, named_parent
 from orbit_pipelines.history.formats.content import as_list, as_word, content_text, without_reasoning
-from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, split_branch
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
@@ -44,25 +44,34 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
     session_id = usable_id(conversation.get("conversationId"))
     if session_id is not None:
         where = f"conversation {session_id}"
-    named: list[tuple[str, str | None]] = []
-    turns: dict[str, Turn | None] = {}
+    entries = Entries()
     for number, (key, message, nested_in) in enumerate(_walk(conversation), start=1):
         if message is None:
             problems.add("broken_message", f"message {number} of {where}", "no object; skipped")
+            entries.lose(key, UNREAD if nested_in == UNSAID else nested_in)
             continue
-        if key in turns:
+        if key in entries.turns:
             problems.add("repeated_message", f"message {number} of {where}", "its id stands twice; taken once")
             continue
-        turn = _turn(message, f"message {number} of {where}", problems)
+        role = _role(message)
         parent = nested_in
         if parent == UNSAID:
-            is_reply = _role(message) == "assistant"
-            parent = named_parent(message, "parentMessageId", _ROOTS, is_reply=is_reply)
-        named.append((key, parent))
-        turns[key] = turn
-    if conversation.get("branches") is False and not _is_chain(named):
-        named = [(key, UNSAID) for key, _ in named]
-    messages, left_behind = split_branch(turns, branch_in_view(named, turns, None, where, problems), where, problems)
+            parent = named_parent(message, "parentMessageId", _ROOTS, is_reply=role == "assistant")
+        if role is None:
+            problems.add(
+                "unknown_role", f"message {number} of {where}", "neither of the user nor of an assistant; skipped"
+            )
+            entries.lose(key, parent)
+        elif message.get("error") is not True:
+            entries.add(key, parent, _turn(message, role))
+        elif role == "user":
+            entries.lose(key, parent, is_question=True)
+        else:
+            entries.add(key, parent, None)
+    if conversation.get("branches") is False and not _is_chain(entries.named.values()):
+        entries.named = dict.fromkeys(entries.named, UNSAID)
+    branch = branch_in_view(entries, None, where, problems)
+    messages, left_behind = split_branch(entries.turns, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:
@@ -107,20 +116,13 @@ def _walk(conversation: Mapping[str, object]) -> Iterator[tuple[str, dict[str, o
         waiting.extend((child, key) for child in reversed(as_list(message.get("children"))))
 
 
-def _is_chain(named: list[tuple[str, str | None]]) -> bool:
-    """Say whether the links lead through all messages one by one."""
-    keys = {key for key, _ in named}
-    parents = {parent for _, parent in named}
-    return len(parents) == len(named) and parents - keys == {None}
+def _is_chain(parents: Iterable[str | None]) -> bool:
+    """Say whether the links lead from one root through all messages that can be read, but for gaps."""
+    said = [parent for parent in parents if parent != UNREAD]
+    return len(set(said)) == len(said) and None in said and UNSAID not in said
 
 
-def _turn(message: Mapping[str, object], where: str, problems: Problems) -> Turn | None:
-    role = _role(message)
-    if role is None:
-        problems.add("unknown_role", where, "neither of the user nor of an assistant; skipped")
-        return None
-    if message.get("error") is True:
-        return None
+def _turn(message: Mapping[str, object], role: Role) -> Turn:
     text = content_text(message.get("content"))
     if not text.strip():
         text = as_word(message.get("text")) or ""

@@ -7,7 +7,8 @@ somebody added them, under one of a few usual names.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import LostQuestions, as_object, as_word, content_text, turn_role
+from orbit_pipelines.history.formats.content import as_object, as_word, content_text, turn_role
+from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
@@ -16,6 +17,7 @@ from orbit_pipelines.history.times import to_utc
 _SESSION_ID_KEYS = ("id", "conversation_id", "session_id")
 _MESSAGE_ID_KEYS = ("id", "message_id", "uuid")
 _TIME_KEYS = ("timestamp", "created_at", "create_time", "created", "sent_at", "time", "date")
+_CALL_KEYS = ("tool_calls", "function_call")
 _NO_TURNS = frozenset({"system", "developer", "tool", "function"})
 
 
@@ -63,6 +65,7 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
     messages: list[ParsedMessage] = []
     taken: dict[str, tuple[Role, str]] = {}
     lost = LostQuestions()
+    called: dict[str, object] = {}
     for number, message in enumerate(written, start=1):
         place = f"message {number} of {where}"
         role = _role(message, place, problems)
@@ -74,9 +77,11 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
         # An empty user message is kept: it may be an image alone, and the reply that follows is to it.
         if role == "assistant" and not content.strip():
             continue
-        if lost.loses(role, messages[-1].role if messages else None):
+        goes_on = lost.has_gap and any(called.get(key) for key in _CALL_KEYS)
+        if lost.loses(role, messages[-1].role if messages else None, goes_on=goes_on):
             problems.add("lost_question", place, "a reply whose question isn't there; left out")
             continue
+        called = message
         message_id = _first_id(message, _MESSAGE_ID_KEYS)
         if message_id is not None and taken.setdefault(message_id, (role, content)) != (role, content):
             # An id of the request or the turn, not of the message: its place names it then.

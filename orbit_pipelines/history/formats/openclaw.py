@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from orbit_pipelines.history.formats.branches import named_parent
+from orbit_pipelines.errors import UnreadableExport
+from orbit_pipelines.history.formats.branches import UNSAID, named_parent
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word, content_text
 from orbit_pipelines.history.formats.openclaw_origin import (
     CHAT,
@@ -20,13 +21,34 @@ from orbit_pipelines.history.formats.openclaw_origin import (
     sender_of,
     without_injected,
 )
-from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.json_text import LARGEST_VALUE
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
 from orbit_pipelines.history.times import to_utc
 
-_ROLES: dict[object, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
+_NO_TURNS = frozenset(
+    {
+        "bashexecution",
+        "branchsummary",
+        "compactionsummary",
+        "custom",
+        "developer",
+        "function",
+        "system",
+        "thinking",
+        "tool",
+        "tool_call",
+        "tool_result",
+        "tool_use",
+        "toolcall",
+        "toolresult",
+    }
+)
+"""Who speaks in a message that is no turn; anybody else may have asked something."""
+
 _ENTRY_TYPES = frozenset(
     {
         "branch_summary",
@@ -41,6 +63,9 @@ _ENTRY_TYPES = frozenset(
         "thinking_level_change",
     }
 )
+_ENTRY_ITSELF = 64
+"""What an entry counts for beside its text: links and turns take memory too."""
+
 _SHARED = frozenset({"channel", "group"})
 _CUT_SHORT = frozenset({"aborted", "error", "length"})
 _MIRROR = "delivery-mirror"
@@ -56,24 +81,32 @@ def recognises(value: object) -> bool:
         return "id" in value and bool(value.keys() & {"cwd", "timestamp", "version"})
     if kind == "message" and "role" in as_object(value.get("message")):
         return True
-    if kind in _ROLES:
+    if kind is not None and kind.lower() in _ROLES:
         return isinstance(value.get("content"), str | list) and not value.keys() & {"role", "from"}
     return kind in _ENTRY_TYPES and "id" in value and "parentId" in value
 
 
 def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
-    """Yield each transcript's active branch; one that has nothing to show is reported instead."""
+    """Yield each transcript's active branch; one that has nothing to show is reported instead.
+
+    Raises:
+        UnreadableExport: a transcript holds more than ``LARGEST_VALUE`` characters.
+    """
     transcript: _Transcript | None = None
     document = -1
     for row in rows:
-        if not isinstance(row.value, dict) or as_word(row.value.get("type")) is None:
-            problems.add("broken_message", row.where, "no entry of a session; skipped")
-            continue
-        if transcript is None or row.document != document or transcript.is_ended_by(row.value):
+        entry = row.value if isinstance(row.value, dict) else {}
+        is_new = transcript is None or row.document != document or transcript.is_ended_by(entry)
+        if transcript is None or is_new:
             yield from _finish(transcript, problems)
             transcript = _Transcript(row.where)
             document = row.document
-        transcript.add(row.value, row.where, problems)
+        transcript.pass_over(row.lost_lines)
+        if as_word(entry.get("type")) is None:
+            problems.add("broken_message", row.where, "no entry of a session; skipped")
+            transcript.pass_over(1)
+            continue
+        transcript.add(entry, row.where, problems)
     yield from _finish(transcript, problems)
 
 
@@ -94,18 +127,27 @@ class _Transcript:
     origin: Origin | None = None
     leaf: str | None = None
     last_key: str = ""
-    named: list[tuple[str, str | None]] = field(default_factory=list)
-    turns: dict[str, Turn | None] = field(default_factory=dict)
-    nameless: dict[str, list[str]] = field(default_factory=dict)
+    entries: Entries = field(default_factory=Entries)
+    unlinked: dict[str, str] = field(default_factory=dict)
+    """The entries that say nothing of a parent, each with the entry before it."""
+    gaps: dict[str, int] = field(default_factory=dict)
+    """The entries that no link joins to those before them, as far as is known, with how many couldn't be read there."""
     mirrors: set[str] = field(default_factory=set)
     senders: dict[str, str] = field(default_factory=dict)
     has_header: bool = False
+    unread: int = 0
+    """How many entries couldn't be read since the last that stands somewhere."""
+    characters: int = 0
 
     def is_ended_by(self, entry: Mapping[str, object]) -> bool:
         """Say whether ``entry`` is the header of another session in the same file."""
-        if entry.get("type") != "session" or not (self.has_header or self.turns):
+        if entry.get("type") != "session" or not (self.has_header or self.entries.turns):
             return False
         return not self.has_header or usable_id(entry.get("id")) != self.session_id
+
+    def pass_over(self, entries: int) -> None:
+        """Note entries that couldn't be read."""
+        self.unread += entries
 
     def add(self, entry: dict[str, object], where: str, problems: Problems) -> None:
         """Take one entry, in file order."""
@@ -116,47 +158,56 @@ class _Transcript:
             self.session_id = usable_id(entry.get("id"))
             self.started_at = entry.get("timestamp")
             self.where = f"session {self.session_id}" if self.session_id else self.where
+            self.unread = 0
             return
         if kind == "session_info":
             self.title = as_word(entry.get("name")) or self.title
         key = usable_id(entry.get("id"))
-        if key is not None and key in self.turns:
+        if key is not None and key in self.entries.turns:
             problems.add("repeated_message", where, "its id stands twice in the session; taken once")
             return
-        turn = self._turn(entry, key or f"\0{len(self.turns)}")
-        if key is None:
-            self._add_nameless(turn)
-        else:
-            self._add_named(key, turn, entry)
-
-    def _add_named(self, key: str, turn: Turn | None, entry: Mapping[str, object]) -> None:
-        is_reply = turn is not None and turn.role == "assistant"
-        parent = named_parent(entry, "parentId", ("",), is_reply=is_reply)
-        if entry.get("type") == "leaf":
-            target = usable_id(entry.get("targetId"))
-            if target in self.turns:
-                self.leaf = parent = target
-        elif entry.get("appendMode") != "side":
-            self.leaf = key
-        self.named.append((key, parent))
-        self.turns[key] = turn
-        self.last_key = key
-
-    def _add_nameless(self, turn: Turn | None) -> None:
-        """Nobody can name it as a parent: it stands behind the entry before it, whatever else follows that one."""
-        if turn is None:
+        speaker = _speaker(entry)
+        role = _ROLES.get(speaker or "")
+        is_unread = speaker is not None and role is None and speaker not in _NO_TURNS
+        if is_unread:
+            problems.add("unknown_role", where, "neither a turn nor a role known to be none; skipped")
+        if key is None and role is None and not is_unread:
             return
-        # A usable id holds no NUL, so that this one is nobody's.
-        key = f"\0{len(self.turns)}"
-        self.nameless.setdefault(self.last_key, []).append(key)
-        self.turns[key] = turn
+        # A usable id holds no NUL, so that this one is nobody's parent.
+        place = key or f"\0{len(self.entries.turns)}"
+        self._place(place, None if role is None else self._turn(entry, place, role), entry, is_unread=is_unread)
 
-    def _turn(self, entry: dict[str, object], key: str) -> Turn | None:
-        kind = entry.get("type")
-        message = as_object(entry.get("message")) if kind == "message" else entry
-        role = _ROLES.get(as_word(message.get("role") if kind == "message" else kind))
-        if role is None:
-            return None
+    def _place(self, key: str, turn: Turn | None, entry: Mapping[str, object], *, is_unread: bool) -> None:
+        is_reply = turn is not None and turn.role == "assistant"
+        parent: str | None = UNSAID
+        if usable_id(entry.get("id")) is not None:
+            parent = named_parent(entry, "parentId", ("",), is_reply=is_reply)
+            is_leaf = entry.get("type") == "leaf"
+            if is_leaf and (target := usable_id(entry.get("targetId"))) in self.entries.turns:
+                self.leaf = parent = target
+            elif not is_leaf and entry.get("appendMode") != "side":
+                self.leaf = key
+        if parent == UNSAID:
+            self.unlinked[key] = self.last_key
+        if parent not in self.entries.turns:
+            self.gaps[key] = self.unread
+            self.unread = 0
+        elif turn is not None:
+            # Its link tells that nothing is missing before it.
+            self.unread = 0
+        if is_unread:
+            self.entries.lose(key, parent)
+        else:
+            self.entries.add(key, parent, turn)
+        self.last_key = key
+        self.characters += _ENTRY_ITSELF + (len(turn.text) if turn else 0)
+        if self.characters > LARGEST_VALUE:
+            raise UnreadableExport(
+                f"{self.where} holds more than {LARGEST_VALUE:,} characters, the most that one conversation may have."
+            )
+
+    def _turn(self, entry: dict[str, object], key: str, role: Role) -> Turn:
+        message = as_object(entry.get("message")) if entry.get("type") == "message" else entry
         text = content_text(message.get("content"))
         author = None
         if role == "user":
@@ -181,19 +232,22 @@ class _Transcript:
 
     def session(self, problems: Problems) -> ParsedSession | None:
         """Return what the session shows, or None after reporting that it shows nothing."""
-        branch = branch_in_view(self.named, self.turns, self.leaf, self.where, problems)
-        branch = self._with_nameless(branch)
+        self._set_apart()
+        for key, unread in self.gaps.items():
+            if unread and self.entries.named.get(key) not in self.entries.turns:
+                self.entries.lost[key] = self.entries.lost.get(key, 0) + unread
+        branch = branch_in_view(self.entries, self.leaf, self.where, problems, names_questions=False)
         origin = self.origin or Origin()
         self._name_authors(origin)
         branch = self._without_repeats(branch)
-        messages, left_behind = split_branch(self.turns, branch, self.where, problems)
+        messages, left_behind = split_branch(self.entries.turns, branch, self.where, problems)
         if not messages:
             problems.add("empty_conversation", self.where, "no message of the user or the assistant on its branch")
         if not messages and not left_behind:
             return None
         kind = origin.session_kind
-        if kind == CHAT:
-            kind = kind_of_authors(message.author for message in messages if message.role == "user")
+        if kind in (None, CHAT):
+            kind = kind_of_authors(message.author for message in messages if message.role == "user") or kind
         return ParsedSession(
             session_id=self.session_id,
             messages=messages,
@@ -207,25 +261,33 @@ class _Transcript:
             participants=frozenset(self.senders.values()),
         )
 
-    def _with_nameless(self, branch: list[str]) -> list[str]:
-        """Return the branch with the nameless behind the entries they stand behind."""
-        whole = list(self.nameless.get("", ()))
-        for key in branch:
-            whole += (key, *self.nameless.get(key, ()))
-        return whole
+    def _set_apart(self) -> None:
+        """Take out of the tree what says nothing of a parent and is nobody's.
+
+        It was written past the session's own writer, and stands behind the entry before it whatever else follows that.
+        """
+        entries = self.entries
+        parents = set(entries.named.values())
+        anchors: dict[str | None, str] = {}
+        for key, before in self.unlinked.items():
+            if key not in parents:
+                anchors[key] = anchor = anchors.get(before, before)
+                entries.behind.setdefault(anchor, []).append(key)
+                del entries.named[key]
+        self.leaf = anchors.get(self.leaf, self.leaf or "") or None
 
     def _without_repeats(self, branch: list[str]) -> list[str]:
         """Leave out mirrored deliveries of what the session has already as its own reply."""
         kept: list[str] = []
         said: set[str] = set()
         for key in branch:
-            turn = self.turns[key]
+            turn = self.entries.turns[key]
             if turn is not None and turn.role == "user":
                 said.clear()
             elif turn is not None:
                 words = turn.text.strip()
                 if key in self.mirrors and words in said:
-                    self.turns[key] = None
+                    self.entries.turns[key] = None
                 said.add(words)
             kept.append(key)
         return kept
@@ -236,10 +298,18 @@ class _Transcript:
         if origin.chat_type not in _SHARED and len(set(authors.values())) < 2:
             authors = {}
         # Where several people speak nobody says which of them the account is: each is named, none is taken for it.
-        for key, turn in self.turns.items():
+        for key, turn in self.entries.turns.items():
             if turn is not None and turn.role == "user" and turn.author is None:
                 author = authors.get(key) or (None if origin.session_kind == CHAT else origin.session_kind)
-                self.turns[key] = replace(turn, author=author)
+                self.entries.turns[key] = replace(turn, author=author)
+
+
+def _speaker(entry: Mapping[str, object]) -> str | None:
+    """Return the name of who speaks, in small letters; None for an entry that is no message."""
+    kind = as_word(entry.get("type")) or ""
+    if kind == "message":
+        return (as_word(as_object(entry.get("message")).get("role")) or "").strip().lower()
+    return kind.strip().lower() if "content" in entry and kind not in _ENTRY_TYPES else None
 
 
 def _calls_tool(message: Mapping[str, object]) -> bool:

@@ -40,9 +40,9 @@ _SENDER_KEYS = ("id", "sender_id", "senderId", "e164", "username", "name", "send
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a session comes from, in the words of ``ParsedSession``."""
+    """Where a session comes from, in the words of ``ParsedSession``; None for what isn't told."""
 
-    session_kind: str = CHAT
+    session_kind: str | None = None
     hook_source: str | None = None
     channel: str | None = None
     chat_type: str | None = None
@@ -80,9 +80,14 @@ def author_of(message: Mapping[str, object], text: str) -> str | None:
     return "system" if _EVENT.match(text) else None
 
 
-def kind_of_authors(authors: Iterable[str | None]) -> str:
-    """Return the kind of a session whose user messages have these authors: a chat, unless all are of one other kind."""
+def kind_of_authors(authors: Iterable[str | None]) -> str | None:
+    """Return the kind of a session whose user messages have these authors: that of all of them, else a chat.
+
+    None where nothing marks any of them: that no message bears a mark tells nothing of the session.
+    """
     kinds = {_kind_of_author(author) for author in authors}
+    if kinds <= {CHAT}:
+        return None
     return kinds.pop() if len(kinds) == 1 else CHAT
 
 
@@ -117,10 +122,11 @@ def _origin_of_key(session_key: str) -> Origin | None:
     if "heartbeat" in words:
         return Origin(session_kind="heartbeat")
     if words[0] == "main":
-        return Origin(chat_type="direct")
+        return Origin(session_kind=CHAT, chat_type="direct")
     for place, word in enumerate(words[:3]):
         if word in _CHAT_TYPES:
-            return Origin(channel=usable_id(words[0]) if place else None, chat_type=_CHAT_TYPES[word])
+            channel = usable_id(words[0]) if place else None
+            return Origin(session_kind=CHAT, channel=channel, chat_type=_CHAT_TYPES[word])
     return None
 
 
@@ -130,7 +136,7 @@ def _kind_of_author(author: str | None) -> str:
     if author in ("cron", "heartbeat", "hook"):
         return author
     origin = _origin_of_key(author)
-    return origin.session_kind if origin else CHAT
+    return (origin and origin.session_kind) or CHAT
 
 
 def _leading_blocks(text: str) -> Iterator[re.Match[str]]:

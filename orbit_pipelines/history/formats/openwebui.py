@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.branches import named_parent
+from orbit_pipelines.history.formats.branches import UNREAD, claimed_children, named_parent
 from orbit_pipelines.history.formats.content import (
     as_list,
     as_object,
@@ -18,14 +18,22 @@ from orbit_pipelines.history.formats.content import (
     turn_role,
     without_reasoning,
 )
-from orbit_pipelines.history.formats.turns import Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, split_branch
 from orbit_pipelines.history.rows import Row
-from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
 from orbit_pipelines.history.times import to_utc
 
 _ROOTS = frozenset({""})
+_NO_TURNS = frozenset({"system", "developer", "tool", "function"})
+_BROKEN = ("broken_message", "no object")
 _DETAILS = re.compile(r"<(?:details\b([^<>]*)|/details\s*)>", re.IGNORECASE)
+_CODE_OR_DETAILS = re.compile(
+    r"^[ >]*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+    r"|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)"
+    r"|<details\b(?P<opening>[^<>]*)>",
+    re.IGNORECASE | re.MULTILINE,
+)
 _HIDDEN_DETAILS = re.compile(r"""\btype\s*=\s*["']?(?:reasoning|tool_calls|code_interpreter)\b""", re.IGNORECASE)
 
 
@@ -55,15 +63,15 @@ def _read_chat(record: Mapping[str, object], where: str, problems: Problems) -> 
     session_id = usable_id(record.get("id")) or usable_id(chat.get("id"))
     if session_id is not None:
         where = f"conversation {session_id}"
-    nodes = _nodes(chat, where, problems)
-    turns = {key: _turn(key, node) for key, node in nodes.items()}
+    nodes = _nodes(chat)
+    entries = _entries(nodes, where, problems)
     leaf = usable_id(as_object(chat.get("history")).get("currentId"))
     if leaf not in nodes or as_word(nodes[leaf].get("role")) is None:
         leaf = None
         if nodes and "history" in chat:
             problems.add("current_node_missing", where, "currentId is not a usable message; the newest leaf was taken")
-    branch = branch_in_view(_named_parents(nodes), turns, leaf, where, problems)
-    messages, left_behind = split_branch(turns, branch, where, problems)
+    branch = branch_in_view(entries, leaf, where, problems)
+    messages, left_behind = split_branch(entries.turns, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:
@@ -83,41 +91,45 @@ def _chat(record: Mapping[str, object]) -> Mapping[str, object]:
     return chat if isinstance(chat, dict) else record
 
 
-def _nodes(chat: Mapping[str, object], where: str, problems: Problems) -> dict[str, dict[str, object]]:
-    """Return the messages by id, without stubs; those of the flat copy only where there is no tree."""
+def _nodes(chat: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Return the messages by id, without stubs; those of the flat copy only where there is no tree.
+
+    What is no object is an empty one.
+    """
     tree = as_object(as_object(chat.get("history")).get("messages"))
     written = list(tree.items()) or [("", message) for message in as_list(chat.get("messages"))]
     nodes: dict[str, dict[str, object]] = {}
-    for number, (name, message) in enumerate(written, start=1):
-        if not isinstance(message, dict):
-            problems.add("broken_message", f"message {number} of {where}", "no object; skipped")
-            continue
-        if as_word(message.get("role")) is None and "parentId" not in message:
+    for number, (name, value) in enumerate(written, start=1):
+        message = as_object(value)
+        # A stub says nothing and stands nowhere; in a list everything has its place.
+        if name and message and as_word(message.get("role")) is None and "parentId" not in message:
             continue
         # A usable id holds no NUL, so that the last one is nobody's parent.
         nodes.setdefault(usable_id(name) or usable_id(message.get("id")) or f"\0{number}", message)
     return nodes
 
 
-def _named_parents(nodes: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, str | None]]:
-    """Yield every key with its parent's; what names none that is there is looked for among others' children."""
-    claimed = {
-        child: key
-        for key, node in nodes.items()
-        for child in map(usable_id, as_list(node.get("childrenIds")))
-        if child is not None
-    }
-    for key, node in nodes.items():
-        named = named_parent(node, "parentId", _ROOTS, is_reply=turn_role(node.get("role")) == "assistant")
-        if named is not None and named not in nodes:
-            named = claimed.get(key, named)
-        yield key, named
+def _entries(nodes: Mapping[str, Mapping[str, object]], where: str, problems: Problems) -> Entries:
+    """Return the messages with their links; a link that leads nowhere is looked for among others' children."""
+    entries = Entries()
+    claimed = claimed_children((key, node.get("childrenIds")) for key, node in nodes.items())
+    for number, (key, node) in enumerate(nodes.items(), start=1):
+        role = turn_role(node.get("role"))
+        parent = named_parent(node, "parentId", _ROOTS, is_reply=role == "assistant") if node else UNREAD
+        if parent is not None and parent not in nodes:
+            parent = claimed.get(key, parent)
+        if role is not None:
+            entries.add(key, parent, _turn(key, node, role))
+        elif as_word(node.get("role")) in _NO_TURNS:
+            entries.add(key, parent, None)
+        else:
+            kind, what = ("unknown_role", "neither a turn nor a role known to be none") if node else _BROKEN
+            problems.add(kind, f"message {number} of {where}", f"{what}; skipped")
+            entries.lose(key, parent)
+    return entries
 
 
-def _turn(key: str, message: Mapping[str, object]) -> Turn | None:
-    role = turn_role(message.get("role"))
-    if role is None:
-        return None
+def _turn(key: str, message: Mapping[str, object], role: Role) -> Turn | None:
     text = content_text(message.get("content"))
     if role == "assistant":
         text = _reply_text(text)
@@ -141,21 +153,51 @@ def _output_text(message: Mapping[str, object]) -> str:
 
 
 def _reply_text(text: str) -> str:
-    """Return a reply without the elements that hold reasoning and the results of tools, however they are nested."""
+    """Return a reply without the elements that hold reasoning and the results of tools, however they are nested.
+
+    What is quoted as code is no element, also in a fence that isn't closed.
+    """
+    if "<details" not in text.lower():
+        return without_reasoning(text)
     kept: list[str] = []
-    at = depth = 0
-    for tag in _DETAILS.finditer(text):
-        is_open = tag[1] is not None
-        if depth:
-            depth += 1 if is_open else -1
-            if not depth:
-                at = tag.end()
-        elif is_open and _HIDDEN_DETAILS.search(tag[1]):
-            kept.append(text[at : tag.start()])
+    at = 0
+    for start, end in _hidden_elements(text):
+        kept.append(text[at:start])
+        at = end
+    kept.append(text[at:])
+    if len(kept) == 1:
+        return without_reasoning(text)
+    # The line breaks that parted what was cut from the rest belonged to it.
+    if not kept[0].strip():
+        kept[0] = ""
+        kept[1] = kept[1].lstrip("\n")
+    if not kept[-1].strip():
+        kept[-1] = ""
+        kept[-2] = kept[-2].rstrip("\n")
+    return without_reasoning("".join(kept))
+
+
+def _hidden_elements(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each hidden element begins and ends; one that isn't closed ends with the text."""
+    at = 0
+    while mark := _CODE_OR_DETAILS.search(text, at):
+        at = mark.end()
+        if mark["fence"]:
+            at = _end_of_fence(text, mark)
+        elif mark["opening"] is not None and _HIDDEN_DETAILS.search(mark["opening"]):
             depth = 1
-    if not depth:
-        kept.append(text[at:])
-    return without_reasoning("".join(kept)).strip("\n")
+            while depth and (tag := _DETAILS.search(text, at)):
+                depth += -1 if tag[1] is None else 1
+                at = tag.end()
+            if depth:
+                at = len(text)
+            yield mark.start(), at
+
+
+def _end_of_fence(text: str, opening: re.Match[str]) -> int:
+    fence = opening["fence"]
+    closing = re.compile(rf"^[ >]*{fence[0]}{{{len(fence)},}}[ \t]*$", re.MULTILINE).search(text, opening.end())
+    return closing.end() if closing else len(text)
 
 
 def _started_at(record: Mapping[str, object], messages: Iterable[ParsedMessage]) -> datetime | None:

@@ -18,6 +18,7 @@ from orbit_pipelines.history.formats import (
     sharegpt,
     slack,
 )
+from orbit_pipelines.history.formats.repeated_ids import RepeatedIds
 from orbit_pipelines.history.formats.slack_workspace import Speakers, read_workspace
 from orbit_pipelines.history.reading import Export
 from orbit_pipelines.history.rows import Row, read_document
@@ -66,8 +67,8 @@ def read_sessions(
 ) -> SessionStream:
     """Yield every conversation of ``export`` in file order, with what was left out in ``problems``.
 
-    A conversation may come twice; the later one counts. Each document is recognised for itself; one among several that
-    isn't is reported and left out.
+    A conversation may come twice; the later one counts, and is reported where it says otherwise. Each document is
+    recognised for itself; one among several that isn't is reported and left out.
 
     Raises:
         UnknownExportFormat: the content, or ``format_name``, is none of ``FORMATS``.
@@ -80,14 +81,16 @@ def read_sessions(
     if format_name not in (AUTO, *FORMATS):
         raise UnknownExportFormat(f"There is no format {format_name!r}. Known: {', '.join((AUTO, *FORMATS))}.")
     found = 0
+    repeated = RepeatedIds(problems)
     for chosen, group in groupby(_rows_with_format(export, problems, format_name), key=itemgetter(0)):
-        rows = (row for _, row in group)
+        rows = repeated.follow(row for _, row in group)
         if chosen.name == "slack":
             sessions = slack.read(rows, problems, read_workspace(export, speakers or Speakers(), problems))
         else:
             sessions = chosen.read(rows, problems)
         for session in sessions:
             found += bool(session.messages)
+            repeated.watch(session)
             yield session
     if not found:
         raise _no_conversation(export, problems)

@@ -6,7 +6,8 @@ with the assistant, have several turns of one side in a row, or end with a quest
 
 from collections.abc import Iterable, Iterator
 
-from orbit_pipelines.history.formats.content import LostQuestions, as_list, as_object, as_word, join_parts
+from orbit_pipelines.history.formats.content import as_list, as_object, as_word, join_parts
+from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id

@@ -14,6 +14,7 @@ from itertools import groupby
 
 from orbit_pipelines.errors import UnknownAssistant
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word
+from orbit_pipelines.history.formats.lost_questions import A_QUESTION, LostQuestions
 from orbit_pipelines.history.formats.slack_workspace import Channel, Workspace
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
@@ -29,7 +30,7 @@ _BOTS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class _Post:
-    """One message of a channel."""
+    """One message of a channel; ``unread`` counts what couldn't be read before it in its thread, or outside any."""
 
     ts: str
     thread_ts: str | None
@@ -37,6 +38,7 @@ class _Post:
     author: str
     text: str
     names_assistant: bool
+    unread: int
 
     @property
     def order(self) -> Decimal:
@@ -74,7 +76,12 @@ def read(rows: Iterable[Row], problems: Problems, workspace: Workspace | None = 
     if workspace.users and reading.owner not in (None, *workspace.users):
         problems.add("unknown_owner", workspace.name, f"no user of it is {reading.owner!r}; everybody is somebody else")
     for channel, of_channel in groupby(rows, key=lambda row: workspace.channel_of(row.document)):
-        posts = {post.ts: post for post in _posts(of_channel, channel, reading)}
+        posts: dict[str, _Post] = {}
+        for post in _posts(of_channel, channel, reading):
+            if (known := posts.get(post.ts)) is not None and known.text != post.text:
+                where = f"message {post.ts} of {channel.name}" if channel else f"message {post.ts}"
+                problems.add("repeated_message", where, "its ts stands twice; the later message was taken")
+            posts[post.ts] = post
         yield from _sessions(sorted(posts.values(), key=lambda post: post.order), channel, reading)
     if not reading.has_assistant:
         raise UnknownAssistant(_ask_for_bot(reading))
@@ -94,36 +101,75 @@ def _ask_for_bot(reading: _Reading) -> str:
 
 
 def _posts(rows: Iterable[Row], channel: Channel | None, reading: _Reading) -> Iterator[_Post]:
+    gaps = _Gaps()
     for row in rows:
         entry = as_object(row.value)
+        gaps.everywhere += row.lost_lines
         ts = _ts(entry.get("ts"))
-        if ts is None:
-            reading.problems.add("broken_message", row.where, "no message with a time; skipped")
-            continue
-        where = f"message {ts} of {channel.name}" if channel else f"message {ts}"
         speaker = _speaker(entry, reading)
+        is_spoken = entry and _is_spoken(entry)
+        if ts is None or (speaker is None and is_spoken and not _is_any_bot(entry, reading)):
+            what = "no message with a time" if ts is None else "a message of nobody"
+            reading.problems.add("broken_message", row.where, f"{what}; skipped")
+            if not entry:
+                gaps.everywhere += 1
+            elif is_spoken and (speaker is None or speaker[0] == "user"):
+                gaps.note(_ts(entry.get("thread_ts")), A_QUESTION if speaker else 1)
+            continue
         if speaker is None:
             continue
+        where = f"message {ts} of {channel.name}" if channel else f"message {ts}"
         role, author = speaker
         said = _text(entry)
         text = storable(_readable(said, reading.workspace), where, reading.problems)
         # A user's message without words may be a picture, and the reply that follows is to it.
         if role == "assistant" and not text.strip():
             continue
+        thread_ts = _ts(entry.get("thread_ts"))
         yield _Post(
             ts=ts,
-            thread_ts=_ts(entry.get("thread_ts")),
+            thread_ts=thread_ts,
             role=role,
             author=author,
             text=text,
             names_assistant=any(f"<@{each}" in said for each in reading.assistant_ids),
+            unread=gaps.before(ts, thread_ts),
         )
+
+
+@dataclass(slots=True)
+class _Gaps:
+    """The messages of a channel that couldn't be read, by the thread they stand in; nobody knows it of some."""
+
+    everywhere: int = 0
+    _noted: Counter[str | None] = field(default_factory=Counter)
+    _known: dict[str | None, int] = field(default_factory=dict)
+
+    def note(self, thread_ts: str | None, messages: int) -> None:
+        """Note messages of a thread, or outside any."""
+        self._noted[thread_ts] += messages
+
+    def before(self, ts: str, thread_ts: str | None) -> int:
+        """Return how many may stand right before a message in its thread, or outside any."""
+        thread = None if thread_ts in (None, ts) else thread_ts
+        unread = self._noted.pop(thread, 0) + self.everywhere - self._known.get(thread, 0)
+        self._known[thread] = self._known[thread_ts or ts] = self.everywhere
+        return unread
+
+
+def _is_spoken(entry: Mapping[str, object]) -> bool:
+    return as_word(entry.get("subtype")) in _SPOKEN and entry.get("hidden") is not True
+
+
+def _is_any_bot(entry: Mapping[str, object], reading: _Reading) -> bool:
+    user_id = usable_id(entry.get("user"))
+    is_bot = usable_id(entry.get("bot_id")) is not None or entry.get("subtype") == "bot_message"
+    return is_bot or reading.workspace.is_bot(user_id)
 
 
 def _speaker(entry: Mapping[str, object], reading: _Reading) -> tuple[Role, str] | None:
     """Return who wrote a message and in which role; None for what nobody wrote, and for other bots."""
-    subtype = as_word(entry.get("subtype"))
-    if subtype not in _SPOKEN or entry.get("hidden") is True:
+    if not _is_spoken(entry):
         return None
     user_id = usable_id(entry.get("user"))
     bot_id = usable_id(entry.get("bot_id"))
@@ -131,7 +177,7 @@ def _speaker(entry: Mapping[str, object], reading: _Reading) -> tuple[Role, str]
         reading.assistant_ids.update(each for each in (user_id, bot_id) if each)
         reading.has_assistant = True
         return "assistant", user_id or bot_id or ""
-    if bot_id is not None or subtype == "bot_message" or reading.workspace.is_bot(user_id):
+    if _is_any_bot(entry, reading):
         reading.bots[bot_id or user_id or "a bot without an id"] += 1
         return None
     return None if user_id is None else ("user", user_id)
@@ -158,7 +204,23 @@ def _sessions(posts: Sequence[_Post], channel: Channel | None, reading: _Reading
     is_with_assistant = channel is not None and _is_chat_with_assistant(posts, channel, reading)
     for thread, members in threads.items():
         if is_with_assistant or any(post.role == "assistant" or post.names_assistant for post in members):
-            yield _session(thread, members, channel, reading)
+            kept = _without_orphans(members, thread, channel, reading)
+            if kept:
+                yield _session(thread, kept, channel, reading)
+
+
+def _without_orphans(posts: Iterable[_Post], thread: str, channel: Channel | None, reading: _Reading) -> list[_Post]:
+    """Leave out the assistant's messages in a thread that may answer one that couldn't be read."""
+    kept: list[_Post] = []
+    lost = LostQuestions()
+    for post in posts:
+        lost.pass_over(post.unread)
+        if lost.loses(post.role, kept[-1].role if kept else None):
+            where = f"thread {thread} of {channel.name}" if channel else f"thread {thread}"
+            reading.problems.add("lost_question", where, "a reply whose question isn't there; left out")
+        else:
+            kept.append(post)
+    return kept
 
 
 def _is_chat_with_assistant(posts: Iterable[_Post], channel: Channel, reading: _Reading) -> bool:

@@ -1,10 +1,11 @@
 """Turns of a branch as messages: what every format does alike once it knows who said what."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from orbit_pipelines.history.formats.branches import climb, link, newest_leaf
+from orbit_pipelines.history.formats.branches import UNREAD, climb, link, newest_leaf
+from orbit_pipelines.history.formats.lost_questions import A_QUESTION, LostQuestions
 from orbit_pipelines.history.stream import ParsedMessage, Problems, Role
 from orbit_pipelines.history.text import storable
 
@@ -25,6 +26,31 @@ class Turn:
     is_partial: bool = False
     is_void: bool = False
     is_open: bool = False
+
+
+@dataclass(slots=True)
+class Entries:
+    """What a format read of one conversation, in the order of the file.
+
+    ``named`` holds each entry's key and its parent's name, as for ``link``; ``turns`` its turn, None where it is none;
+    ``lost`` how many entries that couldn't be read it stands for, or stands behind. ``behind`` holds the entries that
+    nobody can name as a parent: they follow the key they stand under, or begin the conversation under "".
+    """
+
+    named: dict[str, str | None] = field(default_factory=dict)
+    turns: dict[str, Turn | None] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    behind: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, key: str, parent: str | None, turn: Turn | None) -> None:
+        """Take an entry; its key must be new."""
+        self.named[key] = parent
+        self.turns[key] = turn
+
+    def lose(self, key: str, parent: str | None = UNREAD, *, is_question: bool = False) -> None:
+        """Take an entry that can't be read and may be a question, or is known to be one."""
+        self.add(key, parent, None)
+        self.lost[key] = A_QUESTION if is_question else 1
 
 
 def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tuple[ParsedMessage, ...]:
@@ -61,59 +87,69 @@ def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tu
 
 
 def branch_in_view(
-    named: Iterable[tuple[str, str | None]],
-    turns: dict[str, Turn | None],
-    leaf: str | None,
-    where: str,
-    problems: Problems,
+    entries: Entries, leaf: str | None, where: str, problems: Problems, *, names_questions: bool = True
 ) -> list[str]:
     """Return the keys from the root to ``leaf``; without one, to the newest leaf that shows anything.
 
     A reply without words, such as one that failed, doesn't draw the view away from an earlier one that has them. A
-    reply to a question that was lost with its line becomes no turn in ``turns``, so that it can't pass for a reply to
-    another.
+    reply to a question that can't be read or isn't there becomes no turn in ``entries``, so that it can't pass for a
+    reply to another.
 
     Args:
-        named: the entries and their parents' names, as for ``link``.
-        turns: every entry's turn, None for one that is no turn.
+        entries: the conversation.
         leaf: what the file points at; None where it points at nothing that is there.
         where: for reports.
         problems: told of what is wrong with the tree.
+        names_questions: whether the parent that a reply names is its question, and never a step on the way to it.
     """
-    parents, missing = link(named)
+    turns = entries.turns
+    parents, missing = link(entries.named.items())
     if missing:
         problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
     if leaf is None:
         shown = [key for key in parents if (turn := turns[key]) and (turn.role == "user" or turn.text.strip())]
         leaf = newest_leaf(parents, {key: turn.sent_at for key, turn in turns.items() if turn}.get, shown)
-    if leaf is None:
-        return []
-    branch, is_cut = climb(parents, leaf)
-    if is_cut:
-        problems.add("cycle", where, "the parent links form a cycle; cut where they close")
-    for key in _orphans(branch, turns, missing):
-        problems.add("lost_question", where, "a reply whose question isn't there; left out")
-        turns[key] = None
+    branch: list[str] = []
+    if leaf is not None:
+        branch, is_cut = climb(parents, leaf)
+        if is_cut:
+            problems.add("cycle", where, "the parent links form a cycle; cut where they close")
+    if entries.behind:
+        branch = [each for key in ("", *branch) for each in (key, *entries.behind.get(key, ())) if each]
+    if missing or entries.lost:
+        leave_out_orphans(branch, entries, missing, where, problems, names_questions=names_questions)
     return branch
 
 
-def _orphans(branch: Iterable[str], turns: Mapping[str, Turn | None], missing: Collection[str]) -> list[str]:
-    """Return the replies behind a gap in the branch that follow a reply which was complete."""
-    orphans: list[str] = []
+def leave_out_orphans(
+    branch: Iterable[str],
+    entries: Entries,
+    missing: Collection[str],
+    where: str,
+    problems: Problems,
+    *,
+    names_questions: bool,
+) -> None:
+    """Take the turns from the replies on a branch whose question can't be read or isn't there, and report each."""
+    named, turns = entries.named, entries.turns
+    # Where nobody names a parent that is there, a missing one says nothing.
+    names_questions = names_questions and any(parent in named for parent in named.values())
+    lost = LostQuestions()
     before: Turn | None = None
-    is_gap = is_orphan = False
     for key in branch:
         turn = turns[key]
-        is_gap = is_gap or key in missing
+        lost.pass_over(entries.lost.get(key, 0) or int(key in missing))
         if turn is None:
             continue
-        is_answered = before is not None and before.role == "assistant" and not before.is_open
-        is_orphan = turn.role == "assistant" and (is_orphan or (is_gap and is_answered))
-        if is_orphan:
-            orphans.append(key)
-        is_gap = False
-        before = turn
-    return orphans
+        if names_questions and turn.role == "assistant" and (key in missing or named.get(key) in entries.lost):
+            lost.pass_over(A_QUESTION)
+        if lost.loses(
+            turn.role, None if before is None else before.role, goes_on=before is not None and before.is_open
+        ):
+            problems.add("lost_question", where, "a reply whose question isn't there; left out")
+            turns[key] = None
+        else:
+            before = turn
 
 
 def split_branch(

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from orbit_pipelines.errors import UnreadableExport
+from orbit_pipelines.history.formats import openclaw
 from orbit_pipelines.history.formats.openclaw import recognises
 from orbit_pipelines.history.stream import ParsedSession, Problems
 
@@ -100,6 +102,85 @@ def test_a_reply_goes_on_over_a_lost_result_of_a_tool(read_text: Callable[..., R
     assert problems.counts == {"parent_missing": 1}
 
 
+def test_what_says_nothing_of_a_parent_keeps_its_place_when_the_session_grows(
+    read_text: Callable[..., Reading],
+) -> None:
+    def mirror(identifier: str | None, text: str, **fields: Any) -> dict[str, Any]:
+        message = {"role": "assistant", "content": text, "model": "delivery-mirror"}
+        return {"type": "message", **({"id": identifier} if identifier else {}), **fields, "message": message}
+
+    before = [entry("u1", None, "user", "Send?"), entry("a1", "u1", "assistant", "Sent.")]
+    apart = [mirror("m1", "By mail."), mirror(None, "By post."), mirror("m2", "By hand.", parentId=None)]
+    late = [entry("a2", "u2", "assistant", "Yes.")]
+    for follows in ("a1", "m1", "m2"):
+        grown = [*before, *apart, entry("u2", follows, "user", "All of it?"), *late]
+        (small,), _ = read_text(lines(*before, *apart))
+        (large,), problems = read_text(lines(*grown))
+        assert texts(small) == ["Send?", "Sent.", "By mail.", "By post.", "By hand."]
+        assert texts(large) == [*texts(small), "All of it?", "Yes."]
+        assert small.left_behind | large.left_behind == frozenset()
+        assert ids(large)[:5] == ids(small)
+        assert problems.counts == {}
+
+
+def test_who_speaks_is_read_in_any_case_and_somebody_unknown_is_reported(read_text: Callable[..., Reading]) -> None:
+    bare = [{"type": "Human", "content": "Bare?"}, {"type": "Assistant", "content": "Bare."}]
+    (session,), problems = read_text(lines(*bare, {"type": "robot", "content": "UNSEEN"}))
+    assert texts(session) == ["Bare?", "Bare."]
+    assert problems.counts == {"unknown_role": 1}
+    (session,), problems = read_text(
+        lines(
+            entry("u1", None, "User", "Wrapped?"),
+            entry("x", "u1", "alien", "UNSEEN"),
+            entry("t", "x", "toolResult", ""),
+        )
+    )
+    assert texts(session) == ["Wrapped?"]
+    assert problems.counts == {"unknown_role": 1}
+
+
+@pytest.mark.parametrize(
+    ("between", "is_kept"),
+    [
+        (["a1", "{cut", "a2"], False),
+        (["{cut", "a2"], True),
+        (["{cut", "{cut", "a2"], False),
+        (["a1", "note", "7", "a2"], False),
+        (["call", "{cut", "a2"], True),
+        (["call", "{cut", "{cut", "{cut", "a2"], False),
+        (["{cut", "linked"], True),
+        (["{cut", "{cut", "linked"], True),
+        (["a1", "{cut", "lost link"], False),
+    ],
+)
+def test_a_reply_behind_broken_lines_passes_for_no_reply_to_the_question_before_them(
+    read_text: Callable[..., Reading], between: list[str], is_kept: bool
+) -> None:
+    call: dict[str, Any] = entry(None, None, "assistant", "I look.")
+    call["message"]["stopReason"] = "toolUse"
+    written = {
+        "a1": json.dumps(entry(None, None, "assistant", "First.")),
+        "a2": json.dumps(entry(None, None, "assistant", "Last.")),
+        "call": json.dumps(call),
+        "note": json.dumps({"type": "custom", "data": {}}),
+        "linked": json.dumps(entry("a2", "u1", "assistant", "Last.")),
+        "lost link": json.dumps(entry("a2", "lost", "assistant", "Last.")),
+    }
+    question = entry("u1", None, "user", "First?")
+    told = [json.dumps(question), *(written.get(each, each) for each in between)]
+    (session,), problems = read_text("\n".join(told))
+    assert ("Last." in texts(session)) == is_kept
+    assert problems.counts.get("lost_question", 0) == (not is_kept)
+
+
+def test_a_transcript_has_a_limit(read_text: Callable[..., Reading], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openclaw, "LARGEST_VALUE", 1_000)
+    header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
+    written = [entry(None, None, "user", "Long. " * 10) for _ in range(20)]
+    with pytest.raises(UnreadableExport, match="session s holds more than 1,000 characters"):
+        read_text(lines(header, *written))
+
+
 def test_title_and_times_come_from_the_transcript(traits: Any) -> None:
     session = traits[0]["tools"]
     assert session.title == "Invoices"
@@ -128,16 +209,17 @@ def test_messages_that_others_put_into_a_chat_have_authors(traits: Any) -> None:
         ("cron", "cron", None),
         ("hook", "hook", "gmail"),
         ("beat", "heartbeat", None),
-        ("tools", "chat", None),
-        ("direct", "chat", None),
+        ("group", "chat", None),
+        ("tools", None, None),
+        ("direct", None, None),
     ],
 )
 def test_the_kind_of_a_session_follows_from_its_key_or_from_all_its_messages(
-    traits: Any, name: str, kind: str, source: str | None
+    traits: Any, name: str, kind: str | None, source: str | None
 ) -> None:
     session = traits[0][name]
     assert (session.session_kind, session.hook_source) == (kind, source)
-    assert all(author == (None if kind == "chat" else kind) for author in authors(session))
+    assert kind == "chat" or set(authors(session)) == {kind}
 
 
 @pytest.mark.parametrize(
@@ -151,12 +233,12 @@ def test_the_kind_of_a_session_follows_from_its_key_or_from_all_its_messages(
         ({"label": "Heartbeat"}, "heartbeat"),
         ({"origin": {"label": "heartbeat", "provider": "exec-event"}}, "heartbeat"),
         ({"origin": "cron"}, "cron"),
-        ({"kind": ["cron"]}, "chat"),
-        ({}, "chat"),
+        ({"kind": ["cron"]}, None),
+        ({}, None),
     ],
 )
 def test_a_header_tells_the_kind_in_several_ways(
-    read_text: Callable[..., Reading], said: dict[str, Any], kind: str
+    read_text: Callable[..., Reading], said: dict[str, Any], kind: str | None
 ) -> None:
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/", **said}
     sessions, _ = read_text(lines(header, entry("u", None, "user", "Hm?")))

@@ -221,7 +221,7 @@ def test_one_day_s_file_alone_has_no_channel(read_text: Callable[..., Reading], 
 def test_broken_messages_are_counted_and_repeated_ones_taken_once(workspace: Export, read_export: Any) -> None:
     workspace["kitchen/2023-11-16.json"] = [{"type": "message", "text": "no time"}, post("B1", at(2), "Ten.", at(1))]
     sessions, problems = read_export(workspace)
-    assert problems.counts == {"broken_message": 1}
+    assert problems.counts == {"broken_message": 1, "repeated_message": 1}
     assert [message.message_id for message in sessions[-1].messages].count(at(2)) == 1
 
 
@@ -240,3 +240,44 @@ def test_a_day_cut_short_refuses_the_export(workspace: Export, read_export: Any,
 )
 def test_other_rows_are_not_recognised(value: Any) -> None:
     assert not recognises(value)
+
+
+@pytest.mark.parametrize("lost", [{"ts": "soon"}, {"ts": None}, {"user": None}], ids=["ts", "no ts", "nobody"])
+@pytest.mark.parametrize("where", ["thread", "direct"])
+def test_a_reply_behind_a_message_that_cannot_be_read_answers_none_before_it(
+    read_export: Any, lost: dict[str, Any], where: str
+) -> None:
+    thread = at(1) if where == "thread" else None
+    told = [
+        post("U1", at(1), "First?", thread),
+        post("B1", at(2), "First.", thread),
+        post("U1", at(3), "UNSEEN", thread) | lost,
+        post("B1", at(4), "Answers the lost one.", thread),
+        post("U1", at(5), "Third?", thread),
+        post("B1", at(6), "Third.", thread),
+    ]
+    folder = "kitchen" if where == "thread" else "D1"
+    export = {"users.json": USERS, "channels.json": CHANNELS, "dms.json": DIRECT, f"{folder}/2023-11-14.json": told}
+    sessions, problems = read_export(export)
+    texts = [content for session in sessions for _, content, _ in said(session)]
+    assert texts == ["First?", "First.", "Third?", "Third."]
+    assert problems.counts == {"broken_message": 1, "lost_question": 1}
+
+
+def test_what_is_no_message_may_have_stood_in_any_thread(read_export: Any) -> None:
+    one, two = at(1), at(2)
+    told = [
+        post("U1", one, "<@U9> one?"),
+        post("U1", two, "<@U9> two?"),
+        post("B1", at(3), "One.", one),
+        None,
+        post("B1", at(4), "More of one.", one),
+        post("B1", at(5), "Two.", two),
+        post("B1", at(6), "More of two.", two),
+    ]
+    sessions, problems = read_export({"users.json": USERS, "channels.json": CHANNELS, "kitchen/2023-11-14.json": told})
+    assert [[content for _, content, _ in said(session)] for session in sessions] == [
+        ["@Orbit one?", "One."],
+        ["@Orbit two?", "Two.", "More of two."],
+    ]
+    assert problems.counts == {"broken_message": 1, "lost_question": 1}
