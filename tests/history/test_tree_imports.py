@@ -144,3 +144,35 @@ def test_who_wrote_what_is_stored_with_it(import_path: ImportPath, connection: C
     assert group == [("g1", "ann"), ("g2", "bob"), ("g3", None)]
     present = connection.execute("select session_id, actor_id from orbitpilot.session_participant order by 1, 2")
     assert present.fetchall() == [("claw-direct", "ann"), ("claw-group", "ann"), ("claw-group", "bob")]
+
+
+def test_a_kind_stays_known_where_a_newer_file_does_not_tell_it(
+    import_text: ImportText, connection: Connection
+) -> None:
+    def kind() -> Any:
+        return connection.execute("select session_kind, hook_source from orbitpilot.session").fetchone()
+
+    import_text(lines(HEADER, *ENTRIES))
+    assert kind() == ("chat", None)
+    import_text(lines(HEADER | {"sessionKey": "agent:main:hook:gmail:1"}, *ENTRIES))
+    assert kind() == ("hook", "gmail")
+    result = import_text(lines(HEADER, *ENTRIES))
+    assert kind() == ("hook", "gmail")
+    assert result.sessions_unchanged == 1
+    import_text(lines(HEADER | {"sessionKey": "agent:main:main"}, *ENTRIES))
+    assert kind() == ("chat", "gmail")
+
+
+def test_a_mirrored_delivery_without_links_stays_on_the_branch_when_the_session_grows(
+    import_text: ImportText, shown: Shown
+) -> None:
+    mirror = {
+        "type": "message",
+        "id": "m",
+        "message": {"role": "assistant", "content": "Sent.", "model": "delivery-mirror"},
+    }
+    import_text(lines(HEADER, *ENTRIES[:2], mirror))
+    assert shown() == "u1:0/0 a1>0 m>0"
+    result = import_text(lines(HEADER, *ENTRIES[:2], mirror, *ENTRIES[2:]))
+    assert shown() == "u1:0/0 a1>0 m>0 u2:1/1 a2>1"
+    assert result.messages_deactivated == 0

@@ -29,7 +29,7 @@ _NO_TURNS = frozenset({"system", "developer", "tool", "function"})
 _BROKEN = ("broken_message", "no object")
 _DETAILS = re.compile(r"<(?:details\b([^<>]*)|/details\s*)>", re.IGNORECASE)
 _CODE_OR_DETAILS = re.compile(
-    r"^[ >]*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+    r"(?:^|(?<=</details>))[ >]*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
     r"|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)"
     r"|<details\b(?P<opening>[^<>]*)>",
     re.IGNORECASE | re.MULTILINE,

@@ -92,6 +92,153 @@ def test_a_reply_to_a_lost_question_is_no_reply_to_the_one_before(
     assert problems.counts["lost_question"] == 2
 
 
+def claude(*messages: Any) -> Any:
+    return [{"uuid": "c", "chat_messages": [m and {"sender": m[1], "text": m[2]} | m[3] for m in messages]}]
+
+
+def linked_claude(*messages: Any) -> Any:
+    told = [m and {"uuid": m[0], "sender": m[1], "text": m[2]} | m[3] for m in messages]
+    for before, message in zip(messages, told[1:], strict=False):
+        if message:
+            message["parent_message_uuid"] = before[0] if before else "lost"
+    return [{"uuid": "c", "chat_messages": told}]
+
+
+def librechat(*messages: Any) -> Any:
+    told = [m and {"isCreatedByUser": IS_USERS.get(m[1]), "text": m[2]} | m[3] for m in messages]
+    return {"conversationId": "c", "branches": False, "messages": told}
+
+
+def linked_librechat(*messages: Any) -> Any:
+    told = [m and {"messageId": m[0], "isCreatedByUser": IS_USERS.get(m[1]), "text": m[2]} | m[3] for m in messages]
+    for before, message in zip((None, *messages), told, strict=False):
+        if message:
+            message["parentMessageId"] = before[0] if before else None if message is told[0] else "lost"
+    return {"conversationId": "c", "branches": False, "messages": told}
+
+
+def openwebui(*messages: Any) -> Any:
+    told = {}
+    before = None
+    for number, m in enumerate(messages):
+        key = m[0] if m else f"x{number}"
+        told[key] = m and {"parentId": before, "role": m[1], "content": m[2]} | m[3]
+        before = key
+    return [{"id": "c", "chat": {"history": {"currentId": before, "messages": told}}}]
+
+
+def openwebui_list(*messages: Any) -> Any:
+    return [{"id": "c", "chat": {"messages": [m and {"role": m[1], "content": m[2]} | m[3] for m in messages]}}]
+
+
+def chatgpt_chain(*messages: Any) -> Any:
+    told: dict[str, Any] = {}
+    before = None
+    for number, m in enumerate(messages):
+        key = m[0] if m else f"x{number}"
+        told[key] = m and node(key, before, m[1], [m[2]], number)
+        if before:
+            (told[before] or {})["children"] = [key]
+        if m:
+            told[key]["message"] |= m[3]
+        before = key
+    return [{"id": "c", "current_node": before, "mapping": told}]
+
+
+IS_USERS = {"human": True, "user": True, "assistant": False}
+TREES = [claude, linked_claude, librechat, linked_librechat, openwebui, openwebui_list, chatgpt_chain]
+
+
+@pytest.mark.parametrize("lost", [None, ("u2", "alien", "UNSEEN", {})], ids=["broken", "unknown"])
+@pytest.mark.parametrize("write", TREES)
+def test_in_a_tree_a_reply_to_a_lost_question_is_no_reply_to_the_one_before(
+    tmp_path: Path, write: Any, lost: Any
+) -> None:
+    user = "human" if "claude" in write.__name__ else "user"
+    session, problems = read(
+        tmp_path,
+        write(
+            ("u1", user, "q1", {}),
+            ("a1", "assistant", "a1", {}),
+            lost,
+            ("a2", "assistant", "a2", {}),
+            ("u3", user, "q3", {}),
+            ("a3", "assistant", "a3", {}),
+        ),
+    )
+    assert said(session) == ["q1", "a1", "q3", "a3"]
+    assert session.left_behind == frozenset()
+    assert problems.counts["lost_question"] == 1
+
+
+@pytest.mark.parametrize("write", [linked_claude, linked_librechat, openwebui])
+def test_a_reply_that_names_a_lost_question_is_no_reply_to_one_that_got_none(tmp_path: Path, write: Any) -> None:
+    user = "human" if "claude" in write.__name__ else "user"
+    session, problems = read(
+        tmp_path, write(("u1", user, "q1", {}), None, ("a2", "assistant", "a2", {}), ("u3", user, "q3", {}))
+    )
+    assert said(session) == ["q1", "q3"]
+    assert problems.counts["lost_question"] == 1
+
+
+@pytest.mark.parametrize("write", [librechat, linked_librechat])
+def test_a_question_that_failed_takes_its_reply_with_it(tmp_path: Path, write: Any) -> None:
+    session, problems = read(
+        tmp_path,
+        write(("u1", "user", "q1", {}), ("u2", "user", "UNSEEN", {"error": True}), ("a2", "assistant", "a2", {})),
+    )
+    assert said(session) == ["q1"]
+    assert problems.counts == {"lost_question": 1}
+
+
+def test_a_question_without_content_takes_its_reply_with_it(tmp_path: Path) -> None:
+    session, problems = read(
+        tmp_path,
+        chatgpt_chain(("u1", "user", "q1", {}), ("u2", "user", "", {"content": None}), ("a2", "assistant", "a2", {})),
+    )
+    assert said(session) == ["q1"]
+    assert problems.counts == {"broken_question": 1, "lost_question": 1}
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"metadata": {"is_visually_hidden_from_conversation": True}},
+        {"metadata": {"is_user_system_message": True}},
+        {"weight": 0},
+        {"content": {"content_type": "user_editable_context"}},
+    ],
+)
+def test_a_hidden_question_asks_nothing_and_the_reply_before_it_goes_on(tmp_path: Path, hidden: dict[str, Any]) -> None:
+    session, problems = read(
+        tmp_path,
+        chatgpt_chain(
+            ("u1", "user", "q1", {}),
+            ("a1", "assistant", "a1", {"end_turn": True}),
+            ("u2", "user", "UNSEEN", hidden),
+            ("a2", "assistant", "a2", {"end_turn": True}),
+        ),
+    )
+    assert said(session) == ["q1", "a1", "a2"]
+    assert problems.counts == {}
+
+
+def test_behind_a_gap_a_branch_begins_with_no_reply(tmp_path: Path) -> None:
+    session, problems = read(
+        tmp_path,
+        chatgpt(
+            node("u", "r", "user", ["q"], 0),
+            node("a", "u", "assistant", ["ans"], 1),
+            node("a2", "lost", "assistant", ["ans2"], 2),
+            node("u3", "a2", "user", ["q3"], 3),
+            current="u3",
+        ),
+    )
+    assert said(session) == ["q3"]
+    assert session.left_behind == frozenset()
+    assert problems.counts == {"parent_missing": 1, "lost_question": 1}
+
+
 def test_an_id_of_the_request_drops_no_reply(tmp_path: Path) -> None:
     turns = [
         {"id": 1, "role": "user", "content": "q1"},

@@ -123,6 +123,35 @@ def test_many_opened_elements_are_cut_in_one_pass(read_text: Callable[..., Readi
     assert not sessions[0].messages[1].content.endswith(">")
 
 
+HIDDEN = '<details type="reasoning" done="true">\n<summary>Thought</summary>\nUNSEEN ``` `\n</details>'
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("\n\n  Indented.\n", "\n\n  Indented.\n"),
+        (f"\n{HIDDEN}\n\nKept.\n\n", "Kept.\n\n"),
+        (f"\n  Kept.\n\n{HIDDEN}\n", "\n  Kept."),
+        (f"One.\n{HIDDEN}\nTwo.\n", "One.\n\nTwo.\n"),
+        (f"```html\n{HIDDEN}", f"```html\n{HIDDEN}"),
+        (f"~~~~\n{HIDDEN}\n~~~\n{HIDDEN}\n~~~~\n{HIDDEN}", f"~~~~\n{HIDDEN}\n~~~\n{HIDDEN}\n~~~~"),
+        ("Write `<details type='reasoning'>` there.\n", "Write `<details type='reasoning'>` there.\n"),
+        (f"{HIDDEN}```\n<details type=tool_calls>\n", "```\n<details type=tool_calls>\n"),
+        (f"Not ``` a fence.\n{HIDDEN}", "Not ``` a fence."),
+        (HIDDEN + HIDDEN, ""),
+    ],
+)
+def test_a_reply_is_kept_as_it_stands_around_what_is_cut_and_in_code(
+    read_text: Callable[..., Reading], reply: str, text: str
+) -> None:
+    messages = {
+        "u": {"id": "u", "parentId": None, "role": "user", "content": "Well?"},
+        "a": {"id": "a", "parentId": "u", "role": "assistant", "content": reply},
+    }
+    (session,), _ = read_text([{"id": "s", "chat": {"history": {"currentId": "a", "messages": messages}}}])
+    assert texts(session)[1:] == ([text] if text else [])
+
+
 @pytest.mark.parametrize(
     "value",
     [None, [], {}, {"chat": None}, {"chat": {}}, {"history": {"messages": []}}, {"messages": [{"role": "user"}]}],
