@@ -4,6 +4,7 @@ Everything here runs inside the publishing transaction; nothing commits.
 """
 
 import json
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -12,7 +13,7 @@ from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
 from orbit_pipelines.building.recheck import Recheck
 from orbit_pipelines.building.staging import Publication, Reach
 from orbit_pipelines.building.verdicts import SKIPPED_REASONS
-from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.binary_copy import copy_frame, copy_frames
 from orbit_pipelines.database.frames import arrays, slices
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import NothingStagedMayPass
@@ -83,7 +84,8 @@ def apply_diff(
         for rows in slices(updated.select(*_UPDATED)):
             connection.execute(statement("update_chunks"), {"build_id": publication.build_id, **rows})
     if written.height:
-        _insert(publication, written.select(*PLACE), fetched.select(*TEXT_KEY, "embedding"))
+        inserted = _rows_to_insert(publication, written.select(*PLACE), fetched.select(*TEXT_KEY, "embedding"))
+        copy_frames(connection, "memory.chunk", inserted, _CHUNK_TYPES)
 
 
 def _as_json(ids: pl.Series) -> str:
@@ -91,21 +93,18 @@ def _as_json(ids: pl.Series) -> str:
     return json.dumps(ids.to_list())
 
 
-def _insert(publication: Publication, places: pl.DataFrame, fetched: pl.DataFrame) -> None:
+def _rows_to_insert(publication: Publication, places: pl.DataFrame, fetched: pl.DataFrame) -> Iterator[pl.DataFrame]:
     workspace = publication.workspace
     for part in workspace.parts("chunks"):
         rows = workspace.read("chunks", part).join(places, on=PLACE, how="semi", maintain_order="left")
-        if rows.is_empty():
-            continue
         known = workspace.read("vectors", part, [*TEXT_KEY, "embedding"]).filter(pl.col("embedding").is_not_null())
         vectors = pl.concat([known, fetched]).unique(TEXT_KEY, keep="first")
-        complete = rows.join(vectors, on=TEXT_KEY, how="left", maintain_order="left").with_columns(
+        yield rows.join(vectors, on=TEXT_KEY, how="left", maintain_order="left").with_columns(
             # Which language a text is in is told with lexical search, which is what needs it.
             pl.lit(None, dtype=pl.String).alias("language"),
             pl.lit(publication.recipe.fingerprint).alias("recipe"),
             pl.lit(publication.build_id).alias("build_id"),
         )
-        copy_frame(publication.connection, "memory.chunk", complete, _CHUNK_TYPES)
 
 
 def record_changes(publication: Publication, diff: ChunkDiff) -> None:

@@ -132,9 +132,9 @@ def remove_orphans(connection: psycopg.Connection[Any], workspaces: Path) -> lis
 
     A build that has published may still be checking what it staged: its lock tells.
     """
-    if not workspaces.is_dir():
+    folders = {str(path): path for path in workspaces.iterdir()} if workspaces.is_dir() else {}
+    if not folders:
         return []
-    folders = {str(path): path for path in workspaces.iterdir()}
     owners = connection.execute(statement("read_workspace_owners"), {"folders": list(folders)}).fetchall()
     kept = {folder for folder, build_id, is_at_work in owners if is_at_work or is_alive(connection, build_id)}
     orphans = [path for folder, path in folders.items() if folder not in kept]

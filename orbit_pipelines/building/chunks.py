@@ -37,6 +37,8 @@ def make_chunks(records: pl.DataFrame, settings: ChunkerSettings, hash_key: byte
         hash_key: of the content hashes.
     """
     wanted = records.filter(pl.col("verdict").is_null())
+    if wanted.is_empty():
+        return pl.DataFrame(schema=CHUNKS)
     described = wanted.select(
         *SOURCE,
         "session_id",

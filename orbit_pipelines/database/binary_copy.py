@@ -5,14 +5,18 @@ and the rows are joined in bulk. The layout is that of PostgreSQL's documentatio
 """
 
 import struct
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
+
+Item = TypeVar("Item")
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
 _TRAILER = struct.pack(">h", -1)
@@ -23,29 +27,52 @@ _TEXT_OID = 25
 
 
 def copy_frame(connection: psycopg.Connection[Any], table: str, frame: pl.DataFrame, types: Mapping[str, str]) -> int:
-    """Copy the columns named in ``types`` of a frame into the same columns of a table; return the number of rows.
+    """Copy one frame, as ``copy_frames`` does; an empty one asks nothing of the server."""
+    return copy_frames(connection, table, [frame], types) if frame.height else 0
+
+
+def copy_frames(
+    connection: psycopg.Connection[Any], table: str, frames: Iterable[pl.DataFrame], types: Mapping[str, str]
+) -> int:
+    """Copy the columns named in ``types`` of some frames into the same columns of a table; return the number of rows.
 
     Args:
-        connection: in a transaction of the caller's.
+        connection: in a transaction of the caller's; ``frames`` may not use it.
         table: name as SQL writes it; never from outside.
-        frame: one column for each key of ``types``.
+        frames: each has one column for each key of ``types``. The next is made and packed, in a thread, while the
+            server takes the one before.
         types: column → ``text``, ``text[]``, ``int4``, ``int8``, ``bool``, ``bytea``, ``timestamptz``, ``jsonb`` or
             ``halfvec`` (a Binary column holding the type's wire form, see ``database.vectors``).
     """
-    if frame.is_empty():
-        return 0
-    columns = ", ".join(types)
+    batches = (batch for frame in frames for batch in frame.select(*types).iter_slices(_BATCH_ROWS) if batch.height)
+    packed = ((batch.height, pack_rows(batch, types)) for batch in batches)
+    rows = 0
     with (
         connection.cursor() as cursor,
-        cursor.copy(f"copy {table} ({columns}) from stdin (format binary)".encode()) as copy,
+        cursor.copy(f"copy {table} ({', '.join(types)}) from stdin (format binary)".encode()) as copy,
     ):
         copy.write(_SIGNATURE)
-        for batch in frame.select(*types).iter_slices(_BATCH_ROWS):
-            body = memoryview(pack_rows(batch, types))
-            for start in range(0, len(body), _SLICE_BYTES):
-                copy.write(body[start : start + _SLICE_BYTES])
+        for height, body in one_ahead(packed):
+            view = memoryview(body)
+            for start in range(0, len(view), _SLICE_BYTES):
+                copy.write(view[start : start + _SLICE_BYTES])
+            rows += height
         copy.write(_TRAILER)
-    return frame.height
+    return rows
+
+
+def one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield what an iterator yields; from the third on, each is made in a thread while those before are used."""
+    head = list(islice(items, 2))
+    if len(head) < 2:
+        yield from head
+        return
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as pool:
+        coming = pool.submit(next, items, None)
+        yield from head
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
 
 
 def pack_rows(frame: pl.DataFrame, types: Mapping[str, str]) -> pa.Buffer | bytes:
@@ -59,9 +86,9 @@ def pack_rows(frame: pl.DataFrame, types: Mapping[str, str]) -> pa.Buffer | byte
     return rows.buffers()[2] or b""
 
 
-# Python values and NumPy arrays reach Arrow through Polars and buffers: Arrow's own conversions import pandas, which would
-# cost every build half a second. What is done to every column is Arrow's: a Polars expression has to be planned first,
-# which costs a small frame more than its rows do.
+# Python values and NumPy arrays reach Arrow through Polars and buffers: Arrow's own conversions import pandas, which
+# would cost every build half a second. What is done to every column is Arrow's: a Polars expression has to be planned
+# first, which costs a small frame more than its rows do.
 
 
 def _scalar(value: bytes) -> pa.Scalar:

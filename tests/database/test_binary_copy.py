@@ -1,14 +1,16 @@
 """Frames go into PostgreSQL as they are, whatever their values."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
 import psycopg
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orbit_pipelines.database.binary_copy import copy_frame
+from orbit_pipelines.database.binary_copy import copy_frame, copy_frames
 from orbit_pipelines.database.vectors import from_wire, to_wire
 
 TYPES = {
@@ -77,3 +79,28 @@ def test_vectors_arrive_as_pgvector_would_have_stored_them(
     assert [row[:2] for row in same] == [(0, True), (1, False)]
     back = from_wire(pl.Series([row[2] for row in same], dtype=pl.Binary))
     np.testing.assert_allclose(back, vectors, rtol=1e-3)
+
+
+@pytest.mark.parametrize("frames", [0, 1, 2, 3, 7])
+def test_frames_arrive_in_order_whole(connection: psycopg.Connection[tuple[object, ...]], frames: int) -> None:
+    connection.execute("create temp table counted (place serial, number int)")
+    made = (pl.DataFrame({"number": [each, each]}) for each in range(frames))
+    assert copy_frames(connection, "counted", made, {"number": "int4"}) == 2 * frames
+    stored = connection.execute("select number from counted order by place").fetchall()
+    assert [number for (number,) in stored] == [each for each in range(frames) for _ in range(2)]
+
+
+@pytest.mark.parametrize("whole", [0, 1, 2, 4])
+def test_a_frame_that_cant_be_made_leaves_nothing(
+    connection: psycopg.Connection[tuple[object, ...]], whole: int
+) -> None:
+    connection.execute("create temp table kept (number int)")
+
+    def failing() -> Iterator[pl.DataFrame]:
+        for each in range(whole):
+            yield pl.DataFrame({"number": [each]})
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"), connection.transaction():
+        copy_frames(connection, "kept", failing(), {"number": "int4"})
+    assert connection.execute("select count(*) from kept").fetchone() == (0,)
