@@ -55,7 +55,7 @@ with newest as (
               left join orbitpilot.source_plan_assignment as assignment
                 on (assignment.plan_key, assignment.source_key) = (plan.plan_key, source.source_key)) as sources,
            plan.included_sources,
-           (select jsonb_agg(jsonb_build_array(blink.origin_message_id, blink.source_id))
+           (select jsonb_agg(blink.origin_message_id)
               from orbitpilot.record as blink
              where (blink.user_id, blink.agent_id, blink.origin_session_id)
                  = (%(user_id)s, %(agent_id)s, %(session_id)s)

@@ -4,8 +4,9 @@ One query a thread, however long. The turns are paired and judged by the functio
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -66,8 +67,8 @@ class Label:
         is_flag_pending: no build has taken in the flag as it is now.
         standing: its state, and why.
         limit: the plan's cap, which the wording of ``source_over_cap`` names.
-        remaining_blinks: blinks caught from its reply that stay in memory's reach, each under its own eye, though the
-            reply is not remembered.
+        remaining_blinks: how many blinks caught from its reply remain, each under its own eye, though the reply is not
+            remembered.
     """
 
     item_id: str
@@ -76,7 +77,7 @@ class Label:
     is_flag_pending: bool
     standing: Standing
     limit: int = 0
-    remaining_blinks: tuple[str, ...] = field(default=())
+    remaining_blinks: int = 0
 
     @property
     def state(self) -> State:
@@ -94,7 +95,7 @@ class Label:
         if standing.is_text_pending:
             details.append(as_sentence(wording("label.text_changes")))
         if self.remaining_blinks:
-            details.append(wording("label.blinks_remain", count=len(self.remaining_blinks)))
+            details.append(wording("label.blinks_remain", count=self.remaining_blinks))
         tag, timing = _head(self.is_excluded, standing.state)
         return LabelText(
             wording(f"label.{tag}"), None if timing is None else wording(f"label.{timing}"), tuple(details)
@@ -130,19 +131,11 @@ def labels_of(connection: psycopg.Connection[Any], user_id: str, agent_id: str, 
     asked = turns.filter((pl.col("role") == "user") & pl.col("absence").is_null()).select(
         "message_id", "handle", "position", "is_flag_new", "is_stored", "is_reply_stored"
     )
-    rows = (
-        judged.filter(pl.col("absence").is_null())
-        .join(asked, on="message_id", maintain_order="left")
-        .with_columns(
-            pl.col("is_reply_stored").any().over("run_index").alias("is_run_reply_stored"),
-            pl.col("reply_message_ids").list.explode().implode().over("run_index").alias("run_reply_ids"),
-        )
-        .sort("position", "message_id")
-    )
-    blinks: dict[str, list[str]] = {}
-    for origin, source_id in thread["blinks"] or ():
-        blinks.setdefault(origin, []).append(source_id)
-    return {row["handle"]: _label(row, thread["included_sources"], blinks) for row in rows.iter_rows(named=True)}
+    rows = with_runs(
+        judged.filter(pl.col("absence").is_null()).join(asked, on="message_id", maintain_order="left")
+    ).sort("position", "message_id")
+    blinks = Counter((agent_id, session_id, origin) for origin in thread["blinks"] or ())
+    return {row["handle"]: label_of(row, thread["included_sources"], blinks) for row in rows.iter_rows(named=True)}
 
 
 def record_labels_of(
@@ -156,16 +149,44 @@ def record_labels_of(
     about = json.loads(records["thread"][0])
     no_sessions = pl.DataFrame(schema=dict.fromkeys(_SESSION, pl.String))
     judged = judge(shape_records(records.select(*STORED_RECORDS)), _as_frame(user_id, _sources(about)), no_sessions)
-    rows = judged.join(
-        records.select("source_id", "is_flag_new", "is_stored"), on="source_id", maintain_order="left"
-    ).with_columns(pl.lit(value=False).alias("is_reply_stored"), pl.lit(value=False).alias("is_run_reply_stored"))
-    return {row["source_id"]: _label(row, about["included_sources"], {}) for row in rows.iter_rows(named=True)}
+    rows = with_runs(judged.join(records.select("source_id", "is_flag_new", "is_stored"), on="source_id"))
+    return {
+        row["source_id"]: label_of(row, about["included_sources"])
+        for row in rows.sort("source_id").iter_rows(named=True)
+    }
 
 
-def _label(row: Mapping[str, Any], limit: int, blinks: Mapping[str, Sequence[str]]) -> Label:
+Exchange = tuple[str, str, str]
+"""Agent, session and message id of a reply."""
+
+
+def with_runs(records: pl.DataFrame) -> pl.DataFrame:
+    """Return judged records with what is true of the whole run of each; a record that is no message has no run.
+
+    Args:
+        records: ``verdicts.JUDGED`` and what memory has of each: ``is_stored``, and ``is_reply_stored`` for messages.
+    """
+    has_run = pl.col("run_index").is_not_null()
+    run = pl.struct("agent_id", "session_id", "run_index")
+    if "is_reply_stored" not in records.columns:
+        records = records.with_columns(pl.lit(value=False).alias("is_reply_stored"))
+    return records.with_columns(
+        (has_run & pl.col("is_reply_stored").any().over(run)).alias("is_run_reply_stored"),
+        pl.when(has_run).then(pl.col("reply_message_ids").list.explode().implode().over(run)).alias("run_reply_ids"),
+    )
+
+
+def label_of(row: Mapping[str, Any], limit: int, blinks: Mapping[Exchange, int] | None = None) -> Label:
+    """Return the label of one row of ``with_runs`` that has ``is_flag_new`` as well.
+
+    Args:
+        row: the judged record.
+        limit: the plan's cap.
+        blinks: how many blinks were caught from each reply, excluded ones not counted.
+    """
     is_reply_unremembered = row["is_excluded"] or row["is_run_excluded"]
-    remaining = [blink for reply in row.get("run_reply_ids") or () for blink in blinks.get(reply, ())]
     is_message = row["source_key"] == CHAT_HISTORY
+    caught = ((row["agent_id"], row["session_id"], reply) for reply in dict.fromkeys(row["run_reply_ids"] or ()))
     return Label(
         item_id=row["message_id"] if is_message else row["source_id"],
         source_key=row["source_key"],
@@ -173,7 +194,7 @@ def _label(row: Mapping[str, Any], limit: int, blinks: Mapping[str, Sequence[str
         is_flag_pending=row["is_flag_new"],
         standing=decide_standing(facts_of(row)),
         limit=limit,
-        remaining_blinks=tuple(dict.fromkeys(remaining)) if is_reply_unremembered else (),
+        remaining_blinks=sum((blinks or {}).get(each, 0) for each in caught) if is_reply_unremembered else 0,
     )
 
 

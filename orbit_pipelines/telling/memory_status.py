@@ -5,7 +5,7 @@ it, and stands where its label says it stands.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,9 @@ from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Mode, Reason
 from orbit_pipelines.sources.availability import SourceStatus
+from orbit_pipelines.sources.blinks import BLINKS_SOURCE
 from orbit_pipelines.sources.resolution import read_registry, resolve_build_sources
+from orbit_pipelines.telling.labels import Label, label_of, with_runs
 from orbit_pipelines.telling.standing import ReplyState, Standing, State, decide_standing, facts_of
 
 _STORED = pl.Schema(
@@ -32,7 +34,6 @@ _STORED = pl.Schema(
         "is_reply_stored": pl.Boolean(),
     }
 )
-_RUN = ("agent_id", "session_id", "run_index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class NotRemembered:
     title: str | None
     beginning: str
     sent_at: datetime | None
-    standing: Standing
+    label: Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +95,17 @@ class ExcludedRecord:
     title: str | None
     beginning: str
     recorded_at: datetime
-    standing: Standing
+    label: Label
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenSession:
-    """A session that was forgotten. ``title`` is None where nothing of it is left to read."""
+    """A session that was forgotten; ``is_there``: it can still be read."""
 
     agent_id: str
     session_id: str
     title: str | None
+    is_there: bool
     forgotten_at: datetime
 
 
@@ -123,6 +125,26 @@ class MemoryStatus:
         """The plan's cap, where a source is left out by it: the others have filled it."""
         return sum(source.is_included for source in self.sources)
 
+    @property
+    def additions(self) -> int:
+        """How many records the next build adds."""
+        return sum(source.additions for source in self.sources)
+
+    @property
+    def removals(self) -> int:
+        """How many records the next build removes."""
+        return sum(source.removals for source in self.sources)
+
+    @property
+    def changes(self) -> int:
+        """How many records the next build changes."""
+        return sum(source.changes for source in self.sources)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next build has anything to do here."""
+        return bool(self.additions or self.removals or self.changes)
+
 
 def memory_status(connection: psycopg.Connection[Any], user_id: str) -> MemoryStatus:
     """Return how memory stands for one person, all their agents together.
@@ -134,34 +156,34 @@ def memory_status(connection: psycopg.Connection[Any], user_id: str) -> MemorySt
     Raises:
         UnknownAccount: no such account.
     """
-    key = {"user_id": user_id}
     statuses = resolve_build_sources(connection, user_id)
-    last_build, since = _read_last_build(connection, key)
+    last_build, followed = _read_last_build(connection, user_id)
+    key = {"user_id": user_id, "recheck_snapshot": followed.recheck_snapshot}
     stored = read_frame(connection, statement("read_stored_records"), key, _STORED)
-    judged = _with_memory(judge_records(connection, user_id, since=since), stored)
-    standings = {_key(row): (row, decide_standing(facts_of(row))) for row in judged.iter_rows(named=True)}
+    judged = _with_memory(judge_records(connection, user_id, since=followed.snapshot), stored)
+    records = {_key(row): (row, decide_standing(facts_of(row))) for row in judged.iter_rows(named=True)}
     titles = {source.source_key: source.title for source in read_registry(connection)}
-    tombstones = _rows(connection, "list_forgotten_sessions", key)
+    limit = sum(status.is_included for status in statuses)
     return MemoryStatus(
         user_id=user_id,
         sources=tuple(
-            _source_memory(status, titles.get(status.source_key, status.source_key), standings, stored)
+            _source_memory(status, titles.get(status.source_key, status.source_key), records, stored)
             for status in statuses
         ),
         last_build=last_build,
-        not_remembered=tuple(_not_remembered(connection, key, standings)),
-        excluded_records=tuple(_excluded_records(connection, key, standings)),
-        forgotten_sessions=tuple(ForgottenSession(**row) for row in tombstones),
+        not_remembered=tuple(_not_remembered(_rows(connection, "list_flagged_messages", key), records, limit)),
+        excluded_records=tuple(_excluded_records(_rows(connection, "list_excluded_records", key), records, limit)),
+        forgotten_sessions=tuple(ForgottenSession(**row) for row in _rows(connection, "list_forgotten_sessions", key)),
     )
 
 
-_Standings = Mapping[tuple[str, str, str], tuple[Mapping[str, Any], Standing]]
+_Records = Mapping[tuple[str, str, str], tuple[Mapping[str, Any], Standing]]
 """(agent, source, record) → its row and where it stands."""
 
 
-def _source_memory(status: SourceStatus, title: str, standings: _Standings, stored: pl.DataFrame) -> SourceMemory:
+def _source_memory(status: SourceStatus, title: str, records: _Records, stored: pl.DataFrame) -> SourceMemory:
     kept = stored.filter(pl.col("source_key") == status.source_key)
-    ours = {key: value for key, value in standings.items() if key[1] == status.source_key}
+    ours = {key: value for key, value in records.items() if key[1] == status.source_key}
     gone = sum((agent, source, record) not in ours for _, agent, source, record, *_ in kept.iter_rows())
     states = Counter(standing.state for row, standing in ours.values() if row["is_stored"] or not _leaves(standing))
     skipped = Counter(reason for row, standing in ours.values() for reason in _skips(row, standing))
@@ -197,17 +219,10 @@ def _skips(row: Mapping[str, Any], standing: Standing) -> Iterator[Reason]:
 
 def _with_memory(judged: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Return the records that still exist, with what memory has of them."""
-    run = pl.struct(_RUN)
-    return (
+    return with_runs(
         judged.filter(pl.col("absence").is_null())
         .join(stored.with_columns(pl.lit(value=True).alias("is_stored")), on=SOURCE, how="left")
         .with_columns(pl.col("is_stored", "is_reply_stored").fill_null(value=False))
-        .with_columns(
-            pl.when(pl.col("run_index").is_not_null())
-            .then(pl.col("is_reply_stored").any().over(run))
-            .otherwise(pl.lit(value=False))
-            .alias("is_run_reply_stored")
-        )
     )
 
 
@@ -215,38 +230,45 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["agent_id"], row["source_key"], row["source_id"]
 
 
-def _not_remembered(
-    connection: psycopg.Connection[Any], key: Mapping[str, Any], standings: _Standings
-) -> Iterator[NotRemembered]:
+def _not_remembered(flagged: Iterable[dict[str, Any]], records: _Records, limit: int) -> Iterator[NotRemembered]:
+    blinks = Counter(
+        (row["agent_id"], row["session_id"], row["message_id"])
+        for row, _ in records.values()
+        if row["source_key"] == BLINKS_SOURCE and row["message_id"] is not None and not row["is_excluded"]
+    )
     of_message = {
-        (row["agent_id"], row["session_id"], row["message_id"]): standing
-        for row, standing in standings.values()
+        (row["agent_id"], row["session_id"], row["message_id"]): row
+        for row, _ in records.values()
         if row["source_key"] == CHAT_HISTORY
     }
-    for row in _rows(connection, "list_flagged_messages", key):
-        standing = of_message.get((row["agent_id"], row["session_id"], row["message_id"]))
-        if standing is not None:
-            yield NotRemembered(**row, standing=standing)
+    for message in flagged:
+        is_flag_new = message.pop("is_flag_new")
+        row = of_message.get((message["agent_id"], message["session_id"], message["message_id"]))
+        if row is not None:
+            yield NotRemembered(**message, label=label_of({**row, "is_flag_new": is_flag_new}, limit, blinks))
 
 
-def _excluded_records(
-    connection: psycopg.Connection[Any], key: Mapping[str, Any], standings: _Standings
-) -> Iterator[ExcludedRecord]:
-    for row in _rows(connection, "list_excluded_records", key):
-        found = standings.get(_key(row))
-        if found is not None:
-            yield ExcludedRecord(**row, standing=found[1])
+def _excluded_records(excluded: Iterable[dict[str, Any]], records: _Records, limit: int) -> Iterator[ExcludedRecord]:
+    for record in excluded:
+        is_flag_new = record.pop("is_flag_new")
+        if (found := records.get(_key(record))) is not None:
+            yield ExcludedRecord(**record, label=label_of({**found[0], "is_flag_new": is_flag_new}, limit))
 
 
-def _read_last_build(
-    connection: psycopg.Connection[Any], key: Mapping[str, Any]
-) -> tuple[LastBuild | None, str | None]:
-    """Return the last build that covered the person, and the snapshot up to which memory follows them."""
-    row = connection.execute(statement("read_last_build"), key).fetchone()
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """Up to which moments memory follows a person: their text, and their flags. None where it doesn't."""
+
+    snapshot: str | None = None
+    recheck_snapshot: str | None = None
+
+
+def _read_last_build(connection: psycopg.Connection[Any], user_id: str) -> tuple[LastBuild | None, _Followed]:
+    row = connection.execute(statement("read_last_build"), {"user_id": user_id}).fetchone()
     if row is None:
-        return None, None
-    build_id, mode, ended_at, snapshot = row
-    return LastBuild(build_id, Mode(mode), ended_at), snapshot
+        return None, _Followed()
+    build_id, mode, ended_at, *snapshots = row
+    return LastBuild(build_id, Mode(mode), ended_at), _Followed(*snapshots)
 
 
 def _rows(connection: psycopg.Connection[Any], name: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ def test_after_a_build_it_counts_what_is_there_and_what_stays_out(world: World, 
     assert (source.records, source.chunks, source.characters > 0) == (2, 2, True)
     assert source.skipped == {Reason.NOT_REMEMBERED: 2, Reason.REPLY_NOT_REMEMBERED: 1}
     assert (source.additions, source.removals, source.changes) == (0, 0, 0)
-    assert [(each.session_id, each.message_id, each.standing.state) for each in status.not_remembered] == [
+    assert [(each.session_id, each.message_id, each.label.state) for each in status.not_remembered] == [
         ("s1", asked, State.NOT_REMEMBERED),
         ("s1", flagged, State.NOT_REMEMBERED),
     ]
