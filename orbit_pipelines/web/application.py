@@ -12,7 +12,7 @@ from orbit_pipelines.building.hashing import derive_key, load_hash_key
 from orbit_pipelines.embedders.protocol import Embedder
 from orbit_pipelines.embedders.registry import create_embedder
 from orbit_pipelines.settings import Settings
-from orbit_pipelines.web import account_pages, chat_pages, memory_pages, static_files
+from orbit_pipelines.web import account_pages, admin_pages, chat_pages, memory_pages, static_files, status_pages
 from orbit_pipelines.web.csrf import require_csrf_token
 from orbit_pipelines.web.database import AppDatabase
 from orbit_pipelines.web.problems import DiscreetErrors, add_problem_pages
@@ -60,8 +60,8 @@ def create_app(
         derive_key(key, "sign-in attempts"),
     )
     add_problem_pages(app)
-    for router in (static_files.router, account_pages.router, chat_pages.router, memory_pages.router):
-        app.include_router(router)
+    for pages in (static_files, account_pages, chat_pages, memory_pages, status_pages, admin_pages):
+        app.include_router(pages.router)
     return app
 
 
