@@ -1,7 +1,8 @@
 """Take what a build must look at out of the application's tables, at one snapshot.
 
 Everything comes from one REPEATABLE READ transaction: what changed, the messages, the plans, and the snapshot that
-becomes the watermark. All messages are carried with their flags; none is filtered here.
+becomes the watermark. All messages are carried with their flags; none is filtered here. Admission rules are asked
+before any text is read: what they keep out is carried without it.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import polars as pl
 import psycopg
 from pydantic import TypeAdapter
 
+from orbit_pipelines.building.admissions import extract_admissions
 from orbit_pipelines.building.other_records import STORED_RECORDS
 from orbit_pipelines.building.pairing import MESSAGES, unanswering_replies
 from orbit_pipelines.building.recipe import Recipe
@@ -82,7 +84,10 @@ def extract(
     batch_messages: int,
     on_progress: Callable[[int], None] = lambda _rows: None,
 ) -> Extraction:
-    """Write the frames ``messages``, ``records``, ``sources``, ``stores``, ``quarantined`` and the extent's keys.
+    """Write what the later steps read, and return what they must know beside it.
+
+    The frames are ``messages``, ``records``, ``admissions``, ``sources``, ``stores``, ``quarantined``, and the keys of
+    the extent.
 
     Args:
         connection: outside a transaction.
@@ -158,6 +163,7 @@ def _parameters(extent: Extent, watermarks: Watermarks, is_bucket_valid: bool) -
     return {
         **extent.arrays(),
         "is_everything": extent.is_everything,
+        "with_kept_out": False,
         "mark_users": list(watermarks.people),
         "mark_snapshots": [mark.snapshot for mark in watermarks.people.values()],
         "bucket_snapshot": watermarks.bucket.snapshot if watermarks.bucket and is_bucket_valid else None,
@@ -172,6 +178,7 @@ def _write_frames(
     on_progress: Callable[[int], None],
 ) -> dict[str, int]:
     counts = {"messages": 0, "records": 0, "unanswering_replies": 0}
+    extract_admissions(connection, workspace, parameters)
     batches = read_batches(
         connection,
         statement("extract_messages"),

@@ -2,8 +2,8 @@
 
 The order matters. The lock is taken in a statement of its own, so that what is read afterwards is newer than the lock.
 Then everything that may have happened since extraction is read again: whether another build published these people
-meanwhile, whether a forget ran, which messages and records were excluded, which sessions were forgotten. What came in
-is applied and the publish goes on; it never waits for quiet.
+meanwhile, whether a forget ran, which messages and records were excluded, which sessions were forgotten, which of them
+an admission rule keeps out now. What came in is applied and the publish goes on; it never waits for quiet.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ import polars as pl
 import psycopg
 from psycopg.types.json import Jsonb
 
+from orbit_pipelines.building.admissions import keep_admissions
 from orbit_pipelines.building.applying import (
     apply_diff,
     record_changes,
@@ -107,6 +108,7 @@ def publish(
         skips = skips_of(records)
         record_skips(publication, diff_skips(read_skips(publication, reach), skips))
         record_source_statuses(publication)
+        keep_admissions(connection, workspace, news.kept_out, left_out)
         tend_cache(publication, diff, cache_days)
         refuse_unfit(publication, written, news)
         _move_watermarks(publication, marks)

@@ -1,7 +1,7 @@
-"""What came in between extraction and publish and must be honoured now: exclusions and tombstones.
+"""What came in between extraction and publish and must be honoured now: exclusions, tombstones and admission rules.
 
-A flag that was lifted meanwhile waits for the next build, and so do edits and deletions: only what a person asked to
-be left out or forgotten is applied to frames that were made before they asked.
+A flag or a rule that was lifted meanwhile waits for the next build, and so do edits and deletions: only what somebody
+asked to be left out or forgotten is applied to frames that were made before they asked.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.building.admissions import ADMISSIONS
 from orbit_pipelines.building.diff import SOURCE
 from orbit_pipelines.building.extraction import Extraction
 from orbit_pipelines.building.scope import SESSION_KEY
@@ -29,15 +30,17 @@ class Recheck:
     ``verdicts`` works on runs: a run with a newly excluded message is dropped whole, and the next build puts back what
     remains. One that ``is_of_reply`` stands only against a pair that would be published with a reply: to its run came a
     message that had been excluded before. ``forgotten``: sessions with a tombstone that extraction didn't see.
+    ``kept_out``: ``ADMISSIONS`` of the sessions that a rule matches that extraction didn't see.
     """
 
     snapshot: str
     verdicts: pl.DataFrame
     forgotten: pl.DataFrame
+    kept_out: pl.DataFrame
 
 
 def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_out: tuple[str, ...]) -> Recheck:
-    """Read what was excluded or forgotten since an extraction, for the people it publishes."""
+    """Read what was excluded, forgotten or ruled out since an extraction, for the people it publishes."""
     rows = connection.execute(
         statement("recheck_exclusions"),
         {
@@ -50,9 +53,12 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
     snapshot = rows[0][0]
     verdicts = []
     forgotten = []
+    kept_out = []
     for _, kind, user_id, agent_id, key, item, is_flagged in rows:
         if kind == "tombstone":
             forgotten.append((user_id, agent_id, key))
+        elif kind == "admission":
+            kept_out.append((user_id, agent_id, key, int(item)))
         elif kind == "record":
             verdicts.append((user_id, agent_id, key, item, Reason.RECORD_EXCLUDED.value, False))
         elif kind in ("message", "reply"):
@@ -67,4 +73,5 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
         # A forgotten session outranks a flag in it, and what stands against the pair what stands against its reply.
         verdicts=frame.sort(~is_forgotten, "is_of_reply", maintain_order=True).unique(SOURCE, keep="first"),
         forgotten=pl.DataFrame(forgotten, schema=_FORGOTTEN, orient="row"),
+        kept_out=pl.DataFrame(kept_out, schema=ADMISSIONS, orient="row"),
     )

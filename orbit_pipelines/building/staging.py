@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.building.admissions import keep_out
 from orbit_pipelines.building.chunks import CHUNKS, CONTENT
 from orbit_pipelines.building.diff import CHUNK_KEYS, PLACE, SKIPS, SOURCE, ChunkDiff
 from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
@@ -70,7 +71,7 @@ def gather_records(publication: Publication, news: Recheck) -> pl.DataFrame:
         ~pl.col("user_id").is_in(publication.left_out)
     )
     if news.verdicts.is_empty():
-        return records
+        return keep_out(records, news.kept_out)
     would_bring_reply = pl.col("has_reply") & pl.col("reply_verdict").is_null()
     met = records.join(news.verdicts, on=SOURCE, how="left", maintain_order="left").with_columns(
         pl.when(pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value)
@@ -87,7 +88,7 @@ def gather_records(publication: Publication, news: Recheck) -> pl.DataFrame:
         .drop("is_of_reply")
         .match_to_schema(_RECORD_KEYS, missing_columns="insert")
     )
-    return pl.concat([met.select(*_RECORD_KEYS), others])
+    return keep_out(pl.concat([met.select(*_RECORD_KEYS), others]), news.kept_out)
 
 
 def gather_chunks(publication: Publication, records: pl.DataFrame) -> pl.DataFrame:

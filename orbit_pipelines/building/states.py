@@ -86,6 +86,7 @@ def judge_records(connection: psycopg.Connection[Any], user_id: str, *, since: s
     parameters = {
         **Extent(is_everything=False, whole_users=(user_id,)).arrays(),
         "is_everything": False,
+        "with_kept_out": True,
         "mark_users": [],
         "mark_snapshots": [],
         "bucket_snapshot": since,

@@ -80,6 +80,7 @@ def make_parts(connection: psycopg.Connection[Any], settings: Settings) -> Itera
     everything = {
         **Extent(is_everything=True).arrays(),
         "is_everything": True,
+        "with_kept_out": False,
         "mark_users": [],
         "mark_snapshots": [],
         "bucket_snapshot": None,

@@ -10,7 +10,19 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from orbit_pipelines.cli import accounts, bench, builds, demo, importing, pairs, plans, receipts, records, services
+from orbit_pipelines.cli import (
+    accounts,
+    admission,
+    bench,
+    builds,
+    demo,
+    importing,
+    pairs,
+    plans,
+    receipts,
+    records,
+    services,
+)
 from orbit_pipelines.cli.failures import be_quiet, explain, is_pipe_closed
 
 
@@ -42,7 +54,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for family in (demo, builds, importing, records, pairs, accounts, plans, receipts, services, bench):
+for family in (demo, builds, importing, records, pairs, accounts, plans, admission, receipts, services, bench):
     app.add_typer(family.app)
 
 

@@ -1,4 +1,5 @@
 -- Every message of the extent with its flag, none filtered, and the deleted ones from the ledger, session by session.
+-- What admission rules keep out has no text unless asked for: they are asked before any is read.
 with sessions as (
     select * from unnest(%(session_user_id)s::text[], %(session_agent_id)s::text[], %(session_session_id)s::text[])
         as sessions (user_id, agent_id, session_id)
@@ -6,6 +7,15 @@ with sessions as (
     select * from unnest(%(run_user_id)s::text[], %(run_agent_id)s::text[], %(run_session_id)s::text[],
                          %(run_run_index)s::int[])
         as runs (user_id, agent_id, session_id, run_index)
+), kept_out as materialized (
+    select user_id, agent_id, session_id, admitted_below
+      from memory.kept_out where %(is_everything)s or user_id = any(%(whole_users)s)
+    union
+    select kept.user_id, kept.agent_id, kept.session_id, kept.admitted_below
+      from sessions join memory.kept_out as kept using (user_id, agent_id, session_id)
+    union
+    select kept.user_id, kept.agent_id, kept.session_id, kept.admitted_below
+      from runs join memory.kept_out as kept using (user_id, agent_id, session_id)
 ), mark as (
     select * from unnest(%(mark_users)s::text[], %(mark_snapshots)s::pg_snapshot[]) as mark (user_id, snapshot)
 ), live as (
@@ -48,13 +58,17 @@ select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.
            when session.session_id is null then 'session_deleted'
            else 'message_deleted'
        end as absence,
-       turns.role, turns.author, turns.content, turns.sent_at, turns.not_remembered,
+       turns.role, turns.author,
+       case when %(with_kept_out)s or kept_out.session_id is null or coalesce(turns.pair_index, turns.answers) < kept_out.admitted_below
+            then turns.content
+       end as content,
+       turns.sent_at, turns.not_remembered,
        turns.pair_index, turns.answers, turns.run_index,
        not pg_visible_in_snapshot(turns.content_xid, coalesce(mark.snapshot, %(bucket_snapshot)s::pg_snapshot))
            as is_content_changed,
        session.session_kind,
        tombstone.session_id is not null as is_forgotten,
-       admission.admitted_below
+       kept_out.admitted_below
   from turns
   left join mark on mark.user_id = turns.user_id
   left join orbitpilot.account as account on turns.is_gone and account.user_id = turns.user_id
@@ -63,7 +77,6 @@ select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.
   left join memory.tombstone as tombstone
     on (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
      = (turns.user_id, turns.agent_id, turns.session_id)
-  left join memory.session_admission as admission
-    on (admission.user_id, admission.agent_id, admission.session_id)
-     = (turns.user_id, turns.agent_id, turns.session_id)
+  left join kept_out
+    on (kept_out.user_id, kept_out.agent_id, kept_out.session_id) = (turns.user_id, turns.agent_id, turns.session_id)
  order by turns.user_id, turns.agent_id, turns.session_id, turns.position, turns.message_id

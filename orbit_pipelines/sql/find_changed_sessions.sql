@@ -1,4 +1,5 @@
--- Sessions to take whole: something of them was deleted, they were forgotten, their own row or admission changed.
+-- Sessions to take whole: something of them was deleted, they were forgotten, their own row changed, or an admission rule
+-- that matches them came or went.
 with mark as (
     select * from unnest(%(users)s::text[], %(snapshots)s::pg_snapshot[]) as mark (user_id, snapshot)
 ), touched as (
@@ -12,7 +13,7 @@ with mark as (
       from memory.tombstone where changed_xid >= %(oldest)s::xid8
     union all
     select user_id, agent_id, session_id, changed_xid
-      from memory.session_admission where changed_xid >= %(oldest)s::xid8
+      from memory.admission_match where changed_xid >= %(oldest)s::xid8
 )
 select distinct touched.user_id, touched.agent_id, touched.session_id
   from touched

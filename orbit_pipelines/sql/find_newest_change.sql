@@ -5,5 +5,5 @@ select greatest((select max(content_xid) from orbitpilot.message),
                 (select max(changed_xid) from orbitpilot.session),
                 (select max(changed_xid) from orbitpilot.account),
                 (select max(changed_xid) from memory.tombstone),
-                (select max(changed_xid) from memory.session_admission))::text,
+                (select max(changed_xid) from memory.admission_rule))::text,
        exists (select from orbitpilot.message) or exists (select from orbitpilot.record)

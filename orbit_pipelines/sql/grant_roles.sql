@@ -14,7 +14,7 @@ grant select, insert, update, delete
    on orbitpilot.session, orbitpilot.session_participant, orbitpilot.message, orbitpilot.record to {app};
 grant select, insert, update (deleted_at, not_remembered, run_index, was_active) on memory.pair to {app};
 grant select on memory.chunk, memory.source_status, memory.skipped, memory.build, memory.watermark, memory.tombstone,
-                memory.session_admission,
+                memory.session_admission, memory.admission_rule, memory.admission_match,
                 memory.recipe, memory.forget to {app};
 grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_plan_assignment to {app};
 grant update (included_sources) on orbitpilot.plan to {app};
@@ -22,7 +22,7 @@ grant update (in_rag) on orbitpilot.memory_source to {app};
 grant insert, update (is_visible), delete on orbitpilot.source_plan_assignment to {app};
 grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.change_own_password,
                           orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.count_people_by_source,
-                          orbitpilot.slot_of to {app};
+                          orbitpilot.slot_of, memory.trimmed to {app};
 
 -- Analysts: everybody's keys, flags, numbers, times and reasons. Column by column where a table holds text, a title or
 -- a vector, so that a column added later stays closed; nothing of the cache.
@@ -43,4 +43,4 @@ grant select (user_id, agent_id, source_key, source_id, chunk_index, content_has
 grant select (user_id, agent_id, session_id, forgotten_at, changed_xid) on memory.tombstone to {analyst};
 grant select (number, user_id, issued_at) on memory.forget to {analyst};
 grant select on memory.pair, memory.recipe, memory.build, memory.store, memory.source_status, memory.change,
-                memory.skipped, memory.watermark, memory.session_admission to {analyst};
+                memory.skipped, memory.watermark, memory.session_admission, memory.admission_rule to {analyst};

@@ -23,6 +23,12 @@ with flagged as (
       from memory.tombstone as tombstone
      where tombstone.changed_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
        and not pg_visible_in_snapshot(tombstone.changed_xid, %(snapshot)s::pg_snapshot)
+), ruled as (
+    select distinct user_id, agent_id, session_id
+      from memory.admission_match
+     where is_in_force
+       and changed_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
+       and not pg_visible_in_snapshot(changed_xid, %(snapshot)s::pg_snapshot)
 ), news as (
     select 'message' as kind, member.user_id, member.agent_id, member.session_id as key,
            member.pair_index::text as item, member.not_remembered as is_flagged
@@ -48,6 +54,9 @@ with flagged as (
     union all
     select 'pair', pair.user_id, pair.agent_id, pair.session_id, pair.pair_index::text, null
       from forgotten join memory.pair as pair using (user_id, agent_id, session_id)
+    union all
+    select 'admission', kept.user_id, kept.agent_id, kept.session_id, kept.admitted_below::text, null
+      from ruled join memory.kept_out as kept using (user_id, agent_id, session_id)
 )
 select pg_current_snapshot()::text, news.*
   from (select) as always

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from orbit_pipelines.forgetting.admission import Rule, RuleKind, add_rules, list_rules, remove_rules
 from orbit_pipelines.lineage.replay import replay_differences
 from orbit_pipelines.model import Store
 from orbit_pipelines.sources.administration import assign_source, create_plan, set_cap, switch_source, unassign_source
@@ -18,6 +19,13 @@ from tests.worlds import World
 USERS = ("ann", "bob")
 SOURCES = ("blink.blinks", "files.documents", "profile.facts", "orbitpilot.chat_history")
 # Few texts, so that pairs, people and agents share them; one long enough for several chunks.
+RULES = [
+    Rule(RuleKind.SESSION_KIND, "chat"),
+    Rule(RuleKind.SESSION_KIND, "cron", "ann"),
+    Rule(RuleKind.PARTICIPANT, "guest"),
+    Rule(RuleKind.PARTICIPANT, "guest", agent_id="other"),
+    Rule(RuleKind.CHANNEL, "web", "bob"),
+]
 TEXTS = ("tea", "I like jam.", "été", "word " * 60, "")
 stores = st.sampled_from([Store("ann"), Store("ann", "other"), Store("bob")])
 sessions = st.sampled_from(["s", "s:1"])
@@ -37,6 +45,7 @@ class Memory(RuleBasedStateMachine):
         for user, plan in zip(USERS, ("default", "small"), strict=True):
             self.world.account(user, plan)
         self.source_ids: dict[tuple[str, ...], str] = {}
+        self.admitted_below: dict[tuple[str, ...], int] = {}
 
     @rule(store=stores, session=sessions, role=st.sampled_from(["user", "user", "assistant"]), text=texts)
     def say(self, store: Store, session: str, role: str, text: str) -> None:
@@ -116,6 +125,8 @@ class Memory(RuleBasedStateMachine):
             session,
         )
         if not taken:
+            self.admitted_below.pop((store.user_id, store.agent_id, session), None)
+            self.admitted_below.pop((taker, store.agent_id, session), None)
             self.world.sql(
                 "update orbitpilot.session set user_id = %s where (user_id, agent_id, session_id) = (%s, %s, %s)",
                 taker,
@@ -123,6 +134,34 @@ class Memory(RuleBasedStateMachine):
                 store.agent_id,
                 session,
             )
+
+    @rule(of=st.sampled_from(RULES))
+    def admit_no_more(self, of: Rule) -> None:
+        add_rules(self.world.connection, [of])
+
+    @rule(data=st.data())
+    def admit_again(self, data: st.DataObject) -> None:
+        if rules := list_rules(self.world.connection):
+            remove_rules(self.world.connection, rule_ids=[data.draw(st.sampled_from(rules)).rule_id])
+
+    @rule(store=stores, session=sessions, comes=st.booleans())
+    def participate(self, store: Store, session: str, comes: bool) -> None:
+        insert = (
+            "insert into orbitpilot.session_participant select user_id, agent_id, session_id, 'guest'"
+            " from orbitpilot.session where (user_id, agent_id, session_id) = (%s, %s, %s) on conflict do nothing"
+        )
+        delete = "delete from orbitpilot.session_participant where (user_id, agent_id, session_id) = (%s, %s, %s)"
+        self.world.sql(insert if comes else delete, store.user_id, store.agent_id, session)
+
+    @rule(store=stores, session=sessions, channel=st.sampled_from(["web", " web ", "Web", None]))
+    def change_channel(self, store: Store, session: str, channel: str | None) -> None:
+        self.world.sql(
+            "update orbitpilot.session set channel = %s where (user_id, agent_id, session_id) = (%s, %s, %s)",
+            channel,
+            store.user_id,
+            store.agent_id,
+            session,
+        )
 
     @rule(store=stores, source=st.sampled_from(SOURCES[:3]), key=st.sampled_from("ab"), text=texts)
     def record(self, store: Store, source: str, key: str, text: str) -> None:
@@ -186,6 +225,7 @@ class Memory(RuleBasedStateMachine):
         assert published.embedded == self.world.embedder.texts_embedded - counted == len(misses)
         self.lineage_replays()
         self.nothing_excluded_is_stored()
+        self.nothing_kept_out_is_stored(users or USERS)
 
     def known_vectors(self) -> set[tuple[Any, ...]]:
         return set(
@@ -220,6 +260,47 @@ class Memory(RuleBasedStateMachine):
             users,
         )
         assert forgotten == []
+
+    def nothing_kept_out_is_stored(self, users: tuple[str, ...]) -> None:
+        """By another road than the build's own: of sessions that rules match, no more pairs than memory once had."""
+        rules = list_rules(self.world.connection)
+        matched = {
+            tuple(key)
+            for *key, kind, channel, actors, is_forgotten in self.world.sql(
+                "select s.user_id, s.agent_id, s.session_id, s.session_kind, s.channel,"
+                " array(select actor_id from orbitpilot.session_participant as p where (p.user_id, p.agent_id,"
+                "   p.session_id) = (s.user_id, s.agent_id, s.session_id)),"
+                " exists (select from memory.tombstone as t where (t.user_id, t.agent_id, t.session_id)"
+                "   = (s.user_id, s.agent_id, s.session_id))"
+                " from orbitpilot.session as s where s.user_id = any(%s)",
+                list(users),
+            )
+            for rule in rules
+            if not is_forgotten
+            and rule.user_id in (None, key[0])
+            and rule.agent_id in (None, key[1])
+            and rule.value
+            in {"session_kind": [kind], "channel": [(channel or "").strip()], "participant": actors}[rule.kind]
+        }
+        kept = {
+            tuple(key): below
+            for *key, below in self.world.sql(
+                "select user_id, agent_id, session_id, admitted_below from memory.session_admission"
+                " where user_id = any(%s)",
+                list(users),
+            )
+        }
+        assert kept.keys() == matched
+        for key, below in kept.items():
+            assert self.admitted_below.get(key, below) == below
+            stored = self.world.sql(
+                "select source_id from memory.chunk where (user_id, agent_id, session_id) = (%s, %s, %s)"
+                " and source_key = 'orbitpilot.chat_history'",
+                *key,
+            )
+            assert all(int(source_id.rpartition(":")[2]) < below for (source_id,) in stored)
+        others = {key: below for key, below in self.admitted_below.items() if key[0] not in users}
+        self.admitted_below = {**others, **kept}
 
     @invariant()
     def source_ids_never_change(self) -> None:

@@ -53,7 +53,8 @@ EDITED = said("q2", None, "user", "Another question?")
 
 OFF = {"s:0": "source_switched_off", "s:1": "source_switched_off", "s:2": "source_switched_off"}
 RECALLED = wrap("You like tea.")
-ADMISSION = "insert into memory.session_admission values ('me', 'orbitpilot', 's', 3)"
+RULE = "insert into memory.admission_rule (kind, value) values ('session_kind', 'chat')"
+UNRULE = "update memory.admission_rule set removed_at = now()"
 GONE = {"s:0", "s:1", "s:2"}
 
 
@@ -323,16 +324,56 @@ CASES = [
     ),
     Case(
         "not admitted",
-        lambda w: (w.sql(ADMISSION), w.say(ME, "s", "More.")),
+        lambda w: (w.sql(RULE), w.say(ME, "s", "More."), w.say(ME, "t", "Other.")),
         set(),
-        {"s:3": "not_admitted"},
+        {"s:3": "not_admitted", "t:0": "not_admitted"},
+    ),
+    Case(
+        "what memory had stays and follows an edit",
+        lambda w: (w.sql(RULE), w.sql("update orbitpilot.message set content = 'Coffee.' where message_id = 'u0'")),
+        {("s:0", "removed", "content_edited"), ("s:0", "added", "content_edited")},
+        {},
+    ),
+    Case(
+        "what memory had stays and follows a flag",
+        flag("u0", remembered=True),
+        {("s:0", "added", "remembered_again")},
+        {},
+        before=(flag("u0", remembered=False), sql(RULE)),
+    ),
+    Case(
+        "excluded at first sight counts as covered",
+        lambda w: w.sql("update orbitpilot.message set not_remembered = false where session_id = 't'"),
+        {("t:0", "added", "remembered_again")},
+        {},
+        before=(
+            lambda w: w.remember(ME, "t", w.say(ME, "t", "Other.")[0], remembered=False),
+            sql(RULE),
+        ),
+    ),
+    Case(
+        "excluded outranks not admitted",
+        lambda w: w.remember(ME, "s", w.say(ME, "s", "More.")[0], remembered=False),
+        set(),
+        {"s:3": "not_remembered"},
+        before=(sql(RULE),),
+    ),
+    Case(
+        "a tombstone outranks every rule",
+        lambda w: (
+            w.say(ME, "s", "More."),
+            w.sql("insert into memory.tombstone (user_id, agent_id, session_id) values ('me', 'orbitpilot', 's')"),
+        ),
+        all_pairs("removed", "session_forgotten"),
+        dict.fromkeys({*GONE, "s:3"}, "session_forgotten"),
+        before=(sql(RULE),),
     ),
     Case(
         "admitted again",
-        sql("update memory.session_admission set admitted_below = 9"),
-        {("s:3", "added", "admitted_again")},
+        sql(UNRULE),
+        {("s:3", "added", "admitted_again"), ("t:0", "added", "admitted_again")},
         {},
-        before=(lambda w: (w.sql(ADMISSION), w.say(ME, "s", "More.")),),
+        before=(lambda w: (w.sql(RULE), w.say(ME, "s", "More."), w.say(ME, "t", "Other.")),),
     ),
 ]
 

@@ -59,6 +59,7 @@ MARKS = (
     ("orbitpilot.record", "flag_xid"),
     ("memory.tombstone", "changed_xid"),
     ("memory.session_admission", "changed_xid"),
+    ("memory.admission_rule", "changed_xid"),
 )
 
 

@@ -54,7 +54,7 @@ KEYS_KINDS_AND_REASONS = {
     *("user_id", "agent_id", "session_id", "message_id", "parent_id", "author", "actor_id", "source_key", "source_id"),
     *("origin_session_id", "origin_message_id", "reply_message_ids", "plan_key", "locale", "recipe", "content_hash"),
     *("channel", "chat_type", "session_kind", "hook_source", "role", "kind", "origin_class", "language", "model"),
-    *("mode", "scope", "status", "action", "reason", "details", "plan_statuses", "system_identifier"),
+    *("mode", "scope", "status", "action", "reason", "value", "details", "plan_statuses", "system_identifier"),
     *("dagster_run_id", "executor", "workspace", "note"),
 }
 TITLES_OF_ADMINISTRATORS = {("orbitpilot.plan", "title"), ("orbitpilot.memory_source", "title")}
