@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 3000
+WEB_PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -12,15 +13,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  PYTHON=python3.12 chooses the Python that .venv is made from (3.11 or newer), PORT=3100 the port of make up."
+	@echo "  PYTHON=python3.12 chooses the Python that .venv is made from (3.11 or newer), PORT=3100 and"
+	@echo "  WEB_PORT=8100 the ports of make up."
 
 install: $(VENV)/installed ## Make .venv with the orbit command in it
 
 run: install ## Import the sample history, build its memory, print what it holds
 	@$(BIN)/orbit demo
 
-up: install ## Run the Dagster UI and daemon in the foreground; Ctrl-C stops everything
-	@exec $(BIN)/orbit up --port $(PORT)
+up: install ## Run the web pages, the Dagster UI and daemon in the foreground; Ctrl-C stops everything
+	@exec $(BIN)/orbit up --port $(PORT) --web-port $(WEB_PORT)
 
 down: install ## Stop a running `make up` and the embedded PostgreSQL
 	@$(BIN)/orbit down

@@ -58,6 +58,54 @@ def plan_command(
         typer.echo(f"{user} was on {where} already; nothing changed.")
 
 
+@account.command("password")
+def password_command(
+    user: UserArgument,
+    from_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read it from standard input, its first line, and don't ask.")
+    ] = False,
+) -> None:
+    """Give an account a password, so that its person can sign in to the pages; sessions with an old one end.
+
+    Example: orbit account password mara
+    """
+    import sys
+
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.history.accounts import require_account
+    from orbit_pipelines.settings import load_settings
+    from orbit_pipelines.web.passwords import set_password
+
+    with open_database(load_settings()) as connection:
+        require_account(connection, user)
+        if from_stdin:
+            password = sys.stdin.readline().rstrip("\r\n")
+        else:
+            password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+        with connection.transaction():
+            set_password(connection, user, password)
+    typer.echo(f"{user} can sign in with this password now.")
+
+
+@account.command("admin")
+def admin_command(
+    user: UserArgument,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take it back.")] = False,
+) -> None:
+    """Let an account decide on sources and plans on the web pages.
+
+    Example: orbit account admin mara
+    """
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.settings import load_settings
+    from orbit_pipelines.web.passwords import set_administrator
+
+    with open_database(load_settings()) as connection:
+        is_changed = set_administrator(connection, user, is_admin=not revoke)
+    state = "is no administrator" if revoke else "is an administrator"
+    typer.echo(f"{user} {state} now." if is_changed else f"{user} {state} already; nothing changed.")
+
+
 @account.command("list")
 def list_command(as_json: AsJson = False) -> None:
     """List the accounts: plan, sessions, pairs, chunks in memory.

@@ -1,6 +1,6 @@
 """Commands that start and stop what runs in the background, and look after its database.
 
-`up`, `down`, `migrate`, `roles`, `db-url`.
+`up`, `down`, `web`, `migrate`, `roles`, `db-url`.
 """
 
 import json
@@ -22,15 +22,17 @@ PANEL = "Services"
 @app.command("up", rich_help_panel=PANEL)
 def up_command(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the Dagster UI.")] = 3000,
+    web_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the web pages.")] = 8000,
     host: Annotated[str, typer.Option(help="Address the web servers listen on.")] = "127.0.0.1",
 ) -> None:
-    """Run the Dagster UI and daemon in the foreground; Ctrl-C stops everything, PostgreSQL too.
+    """Run the web pages, the Dagster UI and daemon in the foreground; Ctrl-C stops everything, PostgreSQL too.
 
     Example: orbit up --port 3100
     """
     from orbit_pipelines.database.server import server_status
     from orbit_pipelines.services.dagster import dagster_services
     from orbit_pipelines.services.up import logs_folder, up
+    from orbit_pipelines.services.web import web_service
     from orbit_pipelines.settings import load_settings
 
     settings = load_settings()
@@ -40,8 +42,29 @@ def up_command(
         typer.echo(f"{'PostgreSQL':<16}{server_status(settings).address}")
         typer.echo(f"{'Logs':<16}{logs_folder(settings)}")
 
-    up(settings, dagster_services(port, host=host), _announce, begin)
+    up(settings, (web_service(web_port, host=host), *dagster_services(port, host=host)), _announce, begin)
     typer.echo("Stopped.")
+
+
+@app.command("web", rich_help_panel=PANEL)
+def web_command(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the web pages.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address they listen on.")] = "127.0.0.1",
+) -> None:
+    """Run the web pages alone in the foreground, beside a database that runs.
+
+    Example: orbit web --port 8100
+    """
+    from orbit_pipelines.cli.opening import open_database
+    from orbit_pipelines.database.server import database_url
+    from orbit_pipelines.settings import load_settings
+    from orbit_pipelines.web.server import serve
+
+    settings = load_settings()
+    with open_database(settings):
+        url = database_url(settings)
+    typer.echo(f"Web pages: http://{host}:{port}  (Ctrl-C stops them)")
+    serve(settings, url, host, port)
 
 
 @app.command("down", rich_help_panel=PANEL)
@@ -140,4 +163,10 @@ def db_url_command(
 
 
 def _announce(service: "Service") -> None:
+    from orbit_pipelines.cli.output import command_name
+
     typer.echo(f"{service.title:<16}{service.address.url if service.address else 'runs'}")
+    if service.name == "web":
+        typer.echo(
+            f"{'':<16}People of the sample sign in once they have a password: {command_name()} account password mara"
+        )

@@ -69,7 +69,6 @@ def _middleware(settings: Settings, cookie_key: bytes) -> list[Middleware]:
     """Return what a request passes on its way in, the outermost first."""
     return [
         Middleware(SecurityHeaders, https=settings.web_https),
-        Middleware(DiscreetErrors),
         Middleware(BodyLimit),
         Middleware(KeepPeer),
         Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies_of(settings)),
@@ -81,4 +80,5 @@ def _middleware(settings: Settings, cookie_key: bytes) -> list[Middleware]:
             same_site="lax",
             https_only=settings.web_https,
         ),
+        Middleware(DiscreetErrors),
     ]

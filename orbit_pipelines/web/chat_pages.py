@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request, status
@@ -32,6 +33,7 @@ STREAMED = "application/x-ndjson"
 """What a script asks for: a reply piece by piece, a JSON object a line, ``{"text": …}`` or ``{"problem": …}``."""
 
 MOST_GUEST_TURNS = 100
+MOST_GUEST_CHARACTERS = 200_000
 
 
 class GuestTurn(BaseModel):
@@ -156,7 +158,9 @@ def _guest_thread(posted: str) -> tuple[Turn, ...]:
         turns = _GUEST_THREAD.validate_json(posted)
     except ValidationError:
         raise HTTPException(status.HTTP_400_BAD_REQUEST) from None
-    return tuple(Turn(turn.role, turn.text) for turn in turns[-MOST_GUEST_TURNS:])
+    kept = list(accumulate(len(turn.text) for turn in reversed(turns[-MOST_GUEST_TURNS:])))
+    fitting = sum(characters <= MOST_GUEST_CHARACTERS for characters in kept)
+    return tuple(Turn(turn.role, turn.text) for turn in turns[len(turns) - fitting :])
 
 
 def _guest_page(visit: Visit, turns: tuple[Turn, ...], pieces: list[Piece]) -> Response:

@@ -42,7 +42,15 @@ class DiscreetErrors:
         except Exception as error:
             log.error("%s %s failed: %s", scope.get("method"), scope.get("path"), fault(error))
             if not is_answered:
-                await PlainTextResponse("Internal error.", status_code=500)(scope, receive, send)
+                await _shown(scope)(scope, receive, send)
+
+
+def _shown(scope: Scope) -> Response:
+    """Return the page of a fault; plain words where the fault is in the pages themselves."""
+    try:
+        return problem(Request(scope), status.HTTP_500_INTERNAL_SERVER_ERROR)
+    except Exception:
+        return PlainTextResponse("Internal error.", status_code=500)
 
 
 def fault(error: BaseException) -> str:

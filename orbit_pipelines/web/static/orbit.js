@@ -1,0 +1,179 @@
+// What makes the pages smoother. Everything works without it: forms go to the server and come back as pages.
+"use strict";
+
+const STREAMED = "application/x-ndjson";
+const MOST_GUEST_TURNS = 100;
+const MOST_GUEST_CHARACTERS = 200000;
+const MARKER_LINES = /^\[\[orbit:recalled-memory (?:begin|end)\]\]\n?/gm;
+
+/** Tell the server, and the forms that ask, in which zone this browser is. */
+function tellZone() {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+  document.cookie = `orbit_zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+  document.querySelectorAll("[data-zone]").forEach((field) => { field.value = zone; });
+}
+
+/** Have a screen reader say something. */
+function announce(text) {
+  document.querySelector("[data-status]").textContent = text;
+}
+
+/** Send a form as a script does. */
+function send(form, extra, headers) {
+  const fields = new URLSearchParams(new FormData(form));
+  Object.entries(extra).forEach(([name, value]) => fields.set(name, value));
+  return fetch(form.action, { method: "POST", body: fields, headers: headers || {}, credentials: "same-origin" });
+}
+
+/** Put a thread's present state where its earlier one is, without losing the keyboard's place. */
+async function refresh(place, address) {
+  const answer = await fetch(address, { credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) return;
+  const focused = document.activeElement && document.activeElement.id;
+  const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+  place.replaceChildren(...parsed.body.childNodes);
+  if (focused && !document.activeElement.id) {
+    const again = document.getElementById(focused);
+    if (again) again.focus();
+  }
+}
+
+/** Return the thread that an element is in, and where its present state can be had. */
+function threadOf(element) {
+  const place = element.closest("[data-thread]");
+  const list = place && place.querySelector("[data-thread-src]");
+  return list ? { place, address: list.dataset.threadSrc } : null;
+}
+
+/** Turn an eye, or catch a reply. */
+async function change(form) {
+  const answer = await send(form, { format: "json" });
+  if (!answer.ok) { form.submit(); return; }
+  const told = await answer.json();
+  const button = form.querySelector("[aria-pressed]");
+  if (button) {
+    const isClosed = told.not_remembered ?? told.is_excluded;
+    button.setAttribute("aria-pressed", String(isClosed));
+    const use = button.querySelector("use");
+    use.setAttribute("href", use.getAttribute("href").replace(/#.*/, isClosed ? "#eye-slash" : "#eye"));
+    const label = document.getElementById(button.getAttribute("aria-describedby"));
+    if (label && told.label) { label.textContent = told.label; label.dataset.state = told.state; }
+  }
+  if (told.label) announce(told.label);
+  const thread = threadOf(form);
+  if (thread) await refresh(thread.place, thread.address);
+}
+
+/** Add a turn to the thread above a composer, and return where its text goes. */
+function addTurn(list, role, who, text) {
+  const [turn, card, body, name, words] = ["li", "div", "div", "div", "div"].map((tag) => document.createElement(tag));
+  turn.className = `orbit-turn orbit-turn-${role}`;
+  card.className = "card";
+  body.className = "card-body p-2";
+  name.className = "fw-semibold small";
+  words.className = "orbit-text";
+  name.textContent = who;
+  words.textContent = text;
+  body.append(name, words);
+  card.append(body);
+  turn.append(card);
+  list.append(turn);
+  turn.scrollIntoView({ block: "nearest" });
+  return words;
+}
+
+/** Read a streamed reply, an object a line. */
+async function* pieces(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    rest += value || "";
+    const lines = rest.split("\n");
+    rest = lines.pop();
+    for (const line of lines) if (line) yield JSON.parse(line);
+    if (done) return;
+  }
+}
+
+/** Keep a guest's thread in their page, and nowhere else. */
+function keepGuestTurn(form, role, text) {
+  const field = form.querySelector("[data-guest-thread]");
+  if (!field) return;
+  const turns = [...JSON.parse(field.value), { role, text }].slice(-MOST_GUEST_TURNS);
+  while (turns.length > 1 && JSON.stringify(turns).length > MOST_GUEST_CHARACTERS) turns.shift();
+  field.value = JSON.stringify(turns);
+}
+
+/** Say something, and show the reply as it comes. */
+async function say(form) {
+  const scope = form.closest("[data-dock]") || document;
+  const place = scope.querySelector("[data-thread]");
+  const problem = scope.querySelector("[data-problem]");
+  const field = form.querySelector("textarea");
+  const button = form.querySelector("button");
+  const text = field.value.trim();
+  if (!text || button.disabled) return;
+  let list = place.querySelector("ol");
+  if (!list) { list = document.createElement("ol"); list.className = "orbit-thread"; place.append(list); }
+  const empty = document.querySelector("[data-empty]");
+  if (empty) empty.remove();
+  problem.hidden = true;
+  button.disabled = true;
+  let reply = "";
+  try {
+    const answering = send(form, { text }, { Accept: STREAMED });
+    addTurn(list, "user", form.dataset.you, text);
+    const words = addTurn(list, "assistant", "OrbitPilot", "…");
+    const answer = await answering;
+    if (!answer.ok) throw new Error(String(answer.status));
+    field.value = "";
+    keepGuestTurn(form, "user", text);
+    for await (const piece of pieces(answer)) {
+      if (piece.problem) { problem.textContent = piece.problem; problem.hidden = false; continue; }
+      reply += piece.text;
+      words.textContent = reply.replace(MARKER_LINES, "");
+      words.scrollIntoView({ block: "nearest" });
+    }
+    if (reply) keepGuestTurn(form, "assistant", reply);
+    else words.closest("li").remove();
+    announce(reply.replace(MARKER_LINES, ""));
+  } catch {
+    problem.textContent = form.dataset.failed;
+    problem.hidden = false;
+  }
+  button.disabled = false;
+  if (!form.querySelector("[data-guest-thread]")) {
+    await refresh(place, "/orbitpilot/thread/");
+    const last = place.querySelector("li:last-of-type");
+    if (last) last.scrollIntoView({ block: "nearest" });
+  }
+  field.focus();
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.matches("[data-eye], [data-catch]")) { event.preventDefault(); change(form).catch(() => form.submit()); }
+  if (form.matches("[data-say]")) { event.preventDefault(); say(form); }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("[data-say] textarea")) {
+    event.target.form.requestSubmit();
+  }
+});
+
+// The docked window loads its thread when it is opened, and not before.
+document.querySelectorAll("[data-dock]").forEach((dock) => {
+  dock.addEventListener("toggle", async () => {
+    if (!dock.open) return;
+    const place = dock.querySelector("[data-thread]");
+    if (!dock.querySelector("[data-guest-thread]")) {
+      await refresh(place, dock.dataset.dock);
+      place.scrollTop = place.scrollHeight;
+    }
+    dock.querySelector("textarea").focus();
+  });
+});
+
+tellZone();
