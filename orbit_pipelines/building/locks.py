@@ -4,6 +4,7 @@ A build of many stores holds its bucket's lock alone; a writer of one person sha
 person's alone. Never a lock a store in a build of many: shared memory runs out near ten thousand.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,8 +23,22 @@ def lock_bucket(connection: psycopg.Connection[Any]) -> None:
     connection.execute("select pg_advisory_xact_lock(%s, 0)", [_BUCKET])
 
 
-def lock_person(connection: psycopg.Connection[Any], user_id: str) -> None:
-    """Wait until nobody else writes this person's memory, beside writers of other people's."""
+def lock_person(connection: psycopg.Connection[Any], user_id: str, on_wait: Callable[[], None] | None = None) -> None:
+    """Wait until nobody else writes this person's memory, beside writers of other people's.
+
+    Args:
+        connection: in a transaction; the locks are held until it ends.
+        user_id: the person.
+        on_wait: called first when somebody else is at work.
+    """
+    if on_wait is not None:
+        free = connection.execute(
+            "select pg_try_advisory_xact_lock_shared(%s, 0) and pg_try_advisory_xact_lock(%s, hashtext(%s))",
+            [_BUCKET, _PERSON, user_id],
+        ).fetchone()
+        if free == (True,):
+            return
+        on_wait()
     connection.execute("select pg_advisory_xact_lock_shared(%s, 0)", [_BUCKET])
     connection.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", [_PERSON, user_id])
 

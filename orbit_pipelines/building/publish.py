@@ -77,8 +77,18 @@ def publish(
     recipe: Recipe,
     build_id: int,
     cache_days: int,
+    note: str | None = None,
 ) -> Published:
     """Bring memory to what the workspace's frames say, in one READ COMMITTED transaction.
+
+    Args:
+        connection: in autocommit.
+        workspace: with every frame of the build.
+        extraction: what the frames were made from.
+        recipe: how they were made.
+        build_id: the build's.
+        cache_days: how long an embedding no chunk uses is kept.
+        note: what the build's row is to say, beside what the publish itself has to say.
 
     Raises:
         NothingStagedMayPass: a row that is excluded, forgotten or renumbered would have been published; nothing was.
@@ -91,8 +101,10 @@ def publish(
         else:
             lock_bucket(connection)
         marks = read_watermarks(connection, extraction.scope)
-        left_out = _left_out(connection, workspace, extraction, marks)
-        if left_out is None:
+        overtaken = _overtaken(extraction, marks)
+        forgetting = _forgetting(connection, workspace, extraction)
+        left_out = None if overtaken is None else tuple(sorted(overtaken | forgetting))
+        if left_out is None or (extraction.users and set(left_out) >= set(extraction.users)):
             return Published(is_superseded=True)
         publication = Publication(connection, workspace, extraction, recipe, build_id, left_out)
         news = recheck(connection, extraction, left_out)
@@ -113,14 +125,12 @@ def publish(
         refuse_unfit(publication, written, news)
         _move_watermarks(publication, marks)
         published = _count(publication, records, diff, written, skips)
-        _close_build(publication, published, news.snapshot)
+        _close_build(publication, published, news.snapshot, _told(note, extraction.why_everything, forgetting))
     return published
 
 
-def _left_out(
-    connection: psycopg.Connection[Any], workspace: Workspace, extraction: Extraction, marks: Watermarks
-) -> tuple[str, ...] | None:
-    """Return the people this build may not publish, overtaken or forgetting; None when that is everyone."""
+def _overtaken(extraction: Extraction, marks: Watermarks) -> set[str] | None:
+    """Return the people whom another build published meanwhile; None when that is everyone."""
     before = extraction.watermarks
 
     def build_of(mark: Watermark | None) -> int | None:
@@ -129,20 +139,30 @@ def _left_out(
     if extraction.scope.is_everyone and build_of(before.bucket) != build_of(marks.bucket):
         return None
     people = extraction.users or {*before.people, *marks.people}
-    overtaken = {user for user in people if build_of(before.of(user)) != build_of(marks.of(user))}
+    return {user for user in people if build_of(before.of(user)) != build_of(marks.of(user))}
+
+
+def _forgetting(connection: psycopg.Connection[Any], workspace: Workspace, extraction: Extraction) -> set[str]:
+    """Return the people of whom something was forgotten since extraction: their frames are not whole any more."""
     revisions = read_frame(
         connection,
         b"select user_id, agent_id, forget_revision from memory.store where %(all)s or user_id = any(%(users)s)",
         {"all": extraction.scope.is_everyone, "users": list(extraction.users)},
         STORES,
     )
-    forgetting = revisions.join(
+    raised = revisions.join(
         workspace.read_all("stores", STORES), on=("user_id", "agent_id"), how="left", suffix="_seen"
     ).filter(pl.col("forget_revision") != pl.col("forget_revision_seen").fill_null(0))
-    left_out = overtaken | set(forgetting["user_id"])
-    if extraction.users and left_out >= set(extraction.users):
-        return None
-    return tuple(sorted(left_out))
+    return {*raised["user_id"], *(store.user_id for store in workspace.forgotten_stores())}
+
+
+def _told(note: str | None, why_everything: str | None, forgetting: set[str]) -> str | None:
+    """Return what the build's row says of it."""
+    waiting = (
+        f"something of {len(forgetting)} of its people was forgotten meanwhile: their source changed, so they wait "
+        "for the next build"
+    )
+    return "; ".join(part for part in (note, why_everything, waiting if forgetting else None) if part) or None
 
 
 def _move_watermarks(publication: Publication, marks: Watermarks) -> None:
@@ -201,7 +221,7 @@ def _count(
     )
 
 
-def _close_build(publication: Publication, published: Published, recheck_snapshot: str) -> None:
+def _close_build(publication: Publication, published: Published, recheck_snapshot: str, note: str | None) -> None:
     publication.connection.execute(
         statement("close_published_build"),
         {
@@ -209,7 +229,7 @@ def _close_build(publication: Publication, published: Published, recheck_snapsho
             "snapshot": publication.extraction.snapshot,
             "recheck_snapshot": recheck_snapshot,
             "recipe": publication.extraction.recipe,
-            "note": publication.extraction.why_everything,
+            "note": note,
             "records": published.records,
             "added": published.added,
             "removed": published.removed,

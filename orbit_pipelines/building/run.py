@@ -33,6 +33,7 @@ from orbit_pipelines.building.extraction import (
     extract,
     read_extraction,
 )
+from orbit_pipelines.building.forgotten_accounts import restore_tombstones
 from orbit_pipelines.building.hashing import key_fingerprint, load_hash_key
 from orbit_pipelines.building.installation import require_hash_key
 from orbit_pipelines.building.locks import die_with_client, hold_build
@@ -47,6 +48,8 @@ from orbit_pipelines.database.schema import require_current_schema
 from orbit_pipelines.embedders.protocol import Embedder
 from orbit_pipelines.model import Mode
 from orbit_pipelines.settings import Settings
+
+_BEGAN_AGAIN = "its source changed before it could publish, so it began again"
 
 Progress = Callable[[str, int], None]
 """Called with a step's name and how many more rows or texts it has done."""
@@ -136,7 +139,7 @@ class BuildRun:
     def _begin(self) -> int:
         require_current_schema(self.connection)
         self.hash_key  # noqa: B018 - another key must stop the build before it begins
-        ensure_change_partitions(self.connection)
+        restore_tombstones(self.connection, self.hash_key)
         build_id = begin_build(
             self.connection,
             mode=self.mode,
@@ -221,13 +224,14 @@ class BuildRun:
             self.workspace.clear()
             self.workspace.finish("build", {"build_id": self.build_id})
             extraction = self.extraction()
-            published = Published() if extraction.is_unchanged else self._publish(extraction)
+            published = Published() if extraction.is_unchanged else self._publish(extraction, note=_BEGAN_AGAIN)
         if published.is_superseded:
-            end_build(self.connection, self.build_id, "superseded", "other builds published its people, twice")
+            end_build(self.connection, self.build_id, "superseded", "its source changed before it could publish, twice")
         return published
 
-    def _publish(self, extraction: Extraction) -> Published:
+    def _publish(self, extraction: Extraction, note: str | None = None) -> Published:
         self.embedding()
+        ensure_change_partitions(self.connection)
         return publish(
             self.connection,
             self.workspace,
@@ -235,6 +239,7 @@ class BuildRun:
             recipe=self.recipe,
             build_id=self.build_id,
             cache_days=self.settings.cache_days,
+            note=note,
         )
 
     def _make(self, frame: str, step: Callable[[Extraction], dict[str, int]]) -> StepResult:
@@ -265,6 +270,8 @@ class BuildRun:
         counts = {"rows": 0}
         for part in self.workspace.parts("pairs"):
             chunks = make_chunks(self.workspace.read("pairs", part), self.chunker, self.hash_key)
+            if chunks.is_empty():
+                continue
             self.workspace.write("chunks", part, chunks)
             counts["rows"] += chunks.height
             self.on_progress("chunking", chunks.height)
@@ -305,8 +312,9 @@ class BuildRun:
         status, note = "unpublished", "the run did not include diff_apply, so nothing was published"
         if error is not None:
             status, note = "failed", _failure_note(error)
+        is_closed = error is None and self.published is not None
         try:
-            if self._build_id is not None:
+            if self._build_id is not None and not is_closed:
                 with suppress(psycopg.OperationalError):
                     end_build(self.connection, self._build_id, status, note)
         finally:

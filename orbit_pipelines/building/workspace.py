@@ -1,24 +1,36 @@
 """The files a run's steps hand to one another: private, registered, gone when the run ends.
 
 A frame is a folder of Parquet *parts*; a part holds whole sessions of stores that share a hash, so that every step
-works part by part in bounded memory, and a forget can delete just the files that hold its store. Message text lies
+works part by part in bounded memory, and a forget touches just the files that hold its store. Message text lies
 here while a build runs, so folders are 0700, and nothing is written under a name that a reader could half read.
+
+A forget replaces each file that holds one of its stores by one without that store's rows, and leaves a marker by which
+what the build writes later leaves them out too. The publish leaves marked people to the next build.
 """
 
+import fcntl
+import hashlib
 import json
 import os
 import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from orbit_pipelines.model import Store
+
 MOST_SHARDS = 16
 _ROWS_PER_SHARD = 2_500
 _COMPLETE = "_complete"
+_FORGOTTEN = ".forgotten"
+_LOCK = ".lock"
+_OF_KEYS = frozenset({"extent", "sources", "stores", "quarantined"})
+"""Frames that hold keys only; every other may hold texts or vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +52,31 @@ class Workspace:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def clear(self) -> None:
-        """Delete every frame, for a build that starts over."""
-        for path in self.root.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        """Delete every frame, for a build that starts over from an extraction that sees what was forgotten."""
+        with self._held():
+            for path in self.root.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path.name != _LOCK:
+                    path.unlink()
 
     def write(self, frame: str, part: str, rows: pl.DataFrame) -> None:
-        """Store one part of a frame, whole or not at all."""
+        """Store one part of a frame, whole or not at all; without the stores that were forgotten from meanwhile."""
         folder = self.root / frame
         folder.mkdir(mode=0o700, exist_ok=True)
         draft = folder / f".{part}.draft"
-        rows.write_parquet(draft, compression="uncompressed", statistics=False)
-        os.replace(draft, folder / f"{part}.parquet")
+        left_out = frozenset() if frame in _OF_KEYS else self.forgotten_stores()
+        while True:
+            try:
+                _without(rows, left_out).write_parquet(draft, compression="uncompressed", statistics=False)
+                os.replace(draft, folder / f"{part}.parquet")
+            except FileNotFoundError:
+                # A forget removes drafts, because it can't read them.
+                if not folder.is_dir():
+                    raise
+            else:
+                if frame in _OF_KEYS or left_out == (left_out := self.forgotten_stores()):
+                    return
 
     def read(self, frame: str, part: str, columns: list[str] | None = None) -> pl.DataFrame:
         """Return one part of a frame."""
@@ -80,6 +103,63 @@ class Workspace:
         draft = folder / f".{_COMPLETE}.draft"
         draft.write_text(json.dumps(facts or {}))
         os.replace(draft, folder / _COMPLETE)
+
+    def forgotten_stores(self) -> frozenset[Store]:
+        """Return the stores that a forget took out of this workspace: what is left of their people is not whole."""
+        markers = (self.root / _FORGOTTEN).glob("*.json")
+        return frozenset(Store(**json.loads(marker.read_text())) for marker in markers)
+
+    def parts_with(self, stores: frozenset[Store]) -> list[str]:
+        """Return the files that hold texts or vectors of some stores, as ``frame/part``; drafts can't be told."""
+        held = []
+        for path in self._files_with_text():
+            with suppress(FileNotFoundError):
+                if _holds(path, stores):
+                    held.append(f"{path.parent.name}/{path.stem}")
+        return held
+
+    def forget(self, stores: frozenset[Store]) -> list[str]:
+        """Take some stores out of every file, and out of what will be written yet; return the files that held them.
+
+        Harmless for a folder that vanishes meanwhile: its run has ended.
+        """
+        replaced = []
+        with suppress(FileNotFoundError), self._held():
+            for store in sorted(stores):
+                self._mark(store)
+            for draft in self.root.glob("*/.*.draft"):
+                if draft.parent.name not in _OF_KEYS and draft.stem != f".{_COMPLETE}":
+                    draft.unlink(missing_ok=True)
+            for path in self._files_with_text():
+                if _holds(path, stores):
+                    fresh = path.with_suffix(".without")
+                    _without(pl.read_parquet(path), stores).write_parquet(
+                        fresh, compression="uncompressed", statistics=False
+                    )
+                    os.replace(fresh, path)
+                    replaced.append(f"{path.parent.name}/{path.stem}")
+        return replaced
+
+    def _mark(self, store: Store) -> None:
+        folder = self.root / _FORGOTTEN
+        folder.mkdir(mode=0o700, exist_ok=True)
+        name = hashlib.sha256(f"{store.user_id}\0{store.agent_id}".encode()).hexdigest()[:32]
+        fresh = folder / f"{name}.new"
+        fresh.write_text(json.dumps({"user_id": store.user_id, "agent_id": store.agent_id}))
+        os.replace(fresh, folder / f"{name}.json")
+
+    def _files_with_text(self) -> list[Path]:
+        return sorted(path for path in self.root.glob("*/*.parquet") if path.parent.name not in _OF_KEYS)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep a forget and a build that starts over from working on the folder at once."""
+        descriptor = os.open(self.root / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def facts(self, frame: str) -> dict[str, Any] | None:
         """Return what ``finish`` was told, or None while the frame is not finished."""
@@ -110,3 +190,16 @@ def split_by_store(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
     )
     for (shard,), rows in sharded.partition_by("shard", as_dict=True, include_key=False).items():
         yield int(shard), rows
+
+
+def _holds(path: Path, stores: frozenset[Store]) -> bool:
+    held = pl.read_parquet(path, columns=["user_id", "agent_id"]).unique().iter_rows()
+    return any(Store(*key) in stores for key in held)
+
+
+def _without(rows: pl.DataFrame, stores: frozenset[Store]) -> pl.DataFrame:
+    if not stores:
+        return rows
+    keys = [(store.user_id, store.agent_id) for store in stores]
+    gone = pl.DataFrame(keys, schema={"user_id": pl.String, "agent_id": pl.String}, orient="row")
+    return rows.join(gone, on=("user_id", "agent_id"), how="anti", maintain_order="left")

@@ -89,7 +89,10 @@ def index_equals_extraction(
 
 def _expect_of(build: BuildOfRun, marks: Watermarks) -> _Expected:
     parts = () if build.extraction.is_unchanged else read_parts(build.workspace)
-    return _Expected(build.extraction.scope, build.extraction.recipe, _published_by(marks, build.build_id), parts)
+    # A forget that came after the publish took its stores out of what was staged.
+    forgotten = [store.user_id for store in build.workspace.forgotten_stores()]
+    is_followed = _published_by(marks, build.build_id) & ~pl.col("user_id").is_in(forgotten)
+    return _Expected(build.extraction.scope, build.extraction.recipe, is_followed, parts)
 
 
 def _expect_everything(connection: psycopg.Connection[Any], settings: Settings, marks: Watermarks) -> _Expected | None:

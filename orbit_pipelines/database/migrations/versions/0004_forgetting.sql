@@ -18,3 +18,35 @@ create policy own_rows on memory.forget using (user_id = (select current_setting
 alter table memory.chunk alter column content set statistics 0, alter column spans set statistics 0,
                          alter column embedding set statistics 0;
 alter table memory.embedding_cache alter column embedding set statistics 0;
+
+-- A forget that takes chunks away has a row among the builds, so that lineage replays through it.
+alter table memory.build drop constraint build_mode_check;
+alter table memory.build add constraint build_mode_check check (mode in ('incremental', 'full', 'forget'));
+
+-- What of memory was caught from a session, and what changes of it are waiting: found without reading the store.
+create index chunk_by_origin on memory.chunk (user_id, agent_id, session_id)
+    where source_key <> 'orbitpilot.chat_history';
+create index deletion_by_session on orbitpilot.deletion (user_id, agent_id, session_id) where session_id is not null;
+
+-- The tombstones of accounts that were forgotten whole, under a keyed hash of the user id.
+create table memory.account_tombstone (
+    user_hash text collate "C" not null,
+    agent_id text collate "C" not null,
+    session_id text collate "C" not null,
+    forgotten_at timestamptz not null default now(),
+    primary key (user_hash, agent_id, session_id)
+);
+
+-- While such an account is there, its tombstones stand under its name too; they go with it.
+create function memory.drop_tombstones_of_account() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        delete from memory.tombstone as t
+         using old_rows as o
+         where t.user_id = o.user_id and t.reason = 'account';
+        return null;
+    end $$;
+revoke execute on function memory.drop_tombstones_of_account from public;
+create trigger forgotten_account_went after delete on orbitpilot.account
+    referencing old table as old_rows for each statement execute function memory.drop_tombstones_of_account();
+alter table orbitpilot.account enable always trigger forgotten_account_went;

@@ -1,0 +1,48 @@
+"""The tombstones of accounts that were forgotten whole: they stay under a keyed hash of the user id.
+
+While the account is there, its tombstones also stand under its own name, where every way in looks for them. When the
+account goes, those go with it, and nothing names the person any more; should it ever come back, the next build puts
+them up again before it reads anything.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+import psycopg
+
+from orbit_pipelines.building.hashing import content_hashes, derive_key
+from orbit_pipelines.database.statements import statement
+
+
+def hash_users(user_ids: Iterable[str], key: bytes) -> list[str]:
+    """Return what accounts that were forgotten whole are known by: hex digits, in the order given."""
+    hashes = content_hashes(pl.Series(list(user_ids), dtype=pl.String), derive_key(key, "forgotten account"))
+    return [each.hex() for each in hashes]
+
+
+def keep_under_hash(
+    connection: psycopg.Connection[Any], key: bytes, user_id: str, sessions: Sequence[tuple[str, str]]
+) -> None:
+    """Keep the tombstones of a whole account, its sessions by agent and id, where they don't name it."""
+    [user_hash] = hash_users([user_id], key)
+    connection.execute(
+        statement("write_account_tombstones"),
+        {
+            "user_hash": user_hash,
+            "session_agents": [agent_id for agent_id, _ in sessions],
+            "session_ids": [session_id for _, session_id in sessions],
+        },
+    )
+
+
+def restore_tombstones(connection: psycopg.Connection[Any], key: bytes) -> int:
+    """Put the tombstones of accounts that came back under their names again; return how many were missing.
+
+    Looks at accounts that are newer than the oldest watermark, and at none where no account was ever forgotten whole.
+    """
+    users = [row[0] for row in connection.execute(statement("list_accounts_to_compare"))]
+    if not users:
+        return 0
+    pairs = {"users": users, "hashes": hash_users(users, key)}
+    return connection.execute(statement("restore_account_tombstones"), pairs).rowcount

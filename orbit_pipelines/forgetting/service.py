@@ -1,0 +1,194 @@
+"""Forget: the one service behind the command, the Dagster job and the tools of assistants.
+
+The order is what makes it hold. Tombstones and revisions are committed first and wait for nobody: from there on nothing
+of the selection can be reached or come back. Then the kinds go, stage by stage. What would be needed to find the rest,
+should it fail, goes last and only when the rest was seen to be gone. Every step can be repeated, so that the same
+command again goes on where a failed one stopped.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import psycopg
+
+from orbit_pipelines.building.forgotten_accounts import hash_users
+from orbit_pipelines.building.hashing import load_hash_key
+from orbit_pipelines.errors import OrbitError
+from orbit_pipelines.forgetting.failures import MEND, naming
+from orbit_pipelines.forgetting.fence import raise_fence
+from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Scene, Stage, Touched, in_order
+from orbit_pipelines.forgetting.receipt_book import issue_receipt
+from orbit_pipelines.forgetting.receipt_content import describe_forget
+from orbit_pipelines.forgetting.registry import KINDS
+from orbit_pipelines.forgetting.report import Report
+from orbit_pipelines.forgetting.resolving import resolve
+from orbit_pipelines.forgetting.selection import ForgetRequest, Selection
+from orbit_pipelines.forgetting.snippets import read_snippets
+from orbit_pipelines.settings import Settings
+
+
+class PlanChanged(OrbitError):
+    """What a forget would do now is not what was previewed; nothing was changed. ``report`` is what it would do."""
+
+    def __init__(self, report: Report, expected: str) -> None:
+        super().__init__(
+            f"What was previewed as {expected} is now {report.digest}: nothing was changed. Read the report as it is "
+            "now, and repeat the command with its digest."
+        )
+        self.report = report
+
+
+class NotVerified(OrbitError):
+    """Something of the selection was still found after its purge. ``report`` says of which kind."""
+
+    def __init__(self, report: Report) -> None:
+        found = {name: absence.found for name, absence in (report.verified or {}).items() if absence.found}
+        super().__init__(
+            f"Still found after the purge: {', '.join(f'{count:,} of {name}' for name, count in found.items())}. "
+            f"The tombstones stand, so nothing of it comes back. {MEND}"
+        )
+        self.report = report
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Whom a forget tells how it goes on: ``on_kind`` each kind's turn, ``on_wait`` that a publish is waited for."""
+
+    on_kind: Callable[[str], None] = lambda _name: None
+    on_wait: Callable[[], None] = lambda: None
+
+
+def preview(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    request: ForgetRequest,
+    kinds: Iterable[ArtifactKind] = KINDS,
+) -> Report:
+    """Return what a forget would do now, all of one moment; the server itself keeps it from writing anything.
+
+    Args:
+        connection: in autocommit, outside a transaction.
+        settings: of the installation.
+        request: whose ``dry_run`` doesn't matter here.
+        kinds: the registry.
+    """
+    with connection.transaction():
+        connection.execute("set transaction isolation level repeatable read, read only")
+        selection = resolve(connection, request.selectors)
+        return Report(selection, _find(_scene(connection, settings, selection, request), kinds), dry_run=True)
+
+
+def forget(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    request: ForgetRequest,
+    kinds: Iterable[ArtifactKind] = KINDS,
+    progress: Progress | None = None,
+) -> Report:
+    """Do what the request says, and return the report.
+
+    Args:
+        connection: in autocommit, outside a transaction.
+        settings: of the installation.
+        request: at once, unless its ``dry_run`` is true.
+        kinds: the registry.
+        progress: whom to tell.
+
+    Raises:
+        PlanChanged: ``if_plan`` names another state; nothing was changed.
+        ForgetFailed: a kind couldn't be purged. The tombstones stand.
+        NotVerified: something was still found afterwards.
+    """
+    telling = progress or Progress()
+    kinds = in_order(kinds)
+    if request.dry_run:
+        return preview(connection, settings, request, kinds)
+    if request.if_plan is not None:
+        current = preview(connection, settings, request, kinds)
+        if current.digest != request.if_plan:
+            raise PlanChanged(current, request.if_plan)
+    selection = resolve(connection, request.selectors)
+    scene = _scene(connection, settings, selection, request, telling.on_wait)
+    if selection.is_empty:
+        return Report(selection, _find(scene, kinds), dry_run=False, verified={})
+    with naming("tombstones"):
+        raise_fence(connection, settings, selection)
+    found = _find(scene, kinds)
+    purged: dict[str, Touched] = {}
+    verified: dict[str, Absence] = {}
+    evidence = [kind for kind in kinds if kind.stage is Stage.EVIDENCE]
+    for part in ([kind for kind in kinds if kind.stage is not Stage.EVIDENCE], evidence):
+        for kind in part:
+            telling.on_kind(kind.name)
+            with naming(kind.name):
+                purged[kind.name] = kind.purge(scene)
+        verified |= verify(scene, part)
+        report = Report(selection, _merged(found, purged), dry_run=False, verified=verified)
+        if not report.is_verified:
+            raise NotVerified(report)
+    with naming("receipts"):
+        return replace(report, receipt=_issue(scene, request, found, purged, verified))
+
+
+def verify(scene: Scene, kinds: Iterable[ArtifactKind]) -> dict[str, Absence]:
+    """Return for each kind what is still there of a selection."""
+    verified = {}
+    for kind in kinds:
+        with naming(kind.name):
+            verified[kind.name] = kind.verify(scene)
+    return verified
+
+
+def _scene(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    selection: Selection,
+    request: ForgetRequest,
+    on_wait: Callable[[], None] = lambda: None,
+) -> Scene:
+    @cache
+    def snippets() -> frozenset[str]:
+        return read_snippets(connection, selection)
+
+    return Scene(connection, settings, selection, request.rederive, snippets, on_wait)
+
+
+def _find(scene: Scene, kinds: Iterable[ArtifactKind]) -> dict[str, Touched]:
+    found = {}
+    for kind in kinds:
+        with naming(kind.name):
+            found[kind.name] = Touched() if scene.selection.is_empty else kind.touched(scene)
+    return found
+
+
+def _merged(found: Mapping[str, Touched], purged: Mapping[str, Touched]) -> dict[str, Touched]:
+    """Return what was found, with what came between finding and purging added: a report tells all that went."""
+    return {name: _with_late(touched, purged.get(name, touched)) for name, touched in found.items()}
+
+
+def _with_late(found: Touched, purged: Touched) -> Touched:
+    late = [each for each in purged.ids if each not in set(found.ids)]
+    count = found.count + len(late) if found.ids or late else max(found.count, purged.count)
+    return replace(found, ids=(*found.ids, *late), count=count)
+
+
+def _issue(
+    scene: Scene,
+    request: ForgetRequest,
+    found: Mapping[str, Touched],
+    purged: Mapping[str, Touched],
+    verified: Mapping[str, Absence],
+) -> str:
+    selection = scene.selection
+    user_hash = None
+    if selection.account:
+        [user_hash] = hash_users([selection.user_id], load_hash_key(scene.settings))
+    content = describe_forget(
+        request.selectors, selection, found=found, purged=purged, verified=verified, user_hash=user_hash
+    )
+    issued = issue_receipt(
+        scene.connection, scene.settings, content, user_id=None if selection.account else selection.user_id
+    )
+    return str(issued.path)
