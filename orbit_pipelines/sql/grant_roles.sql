@@ -16,6 +16,9 @@ grant select, insert, update (deleted_at, not_remembered, run_index, was_active)
 grant select on memory.chunk, memory.source_status, memory.skipped, memory.build, memory.watermark, memory.tombstone,
                 memory.session_admission, memory.admission_rule, memory.admission_match,
                 memory.recipe, memory.forget to {app};
+grant select (build_id, user_id, agent_id, source_key, source_id, chunk_index, action, reason, changed_at)
+   on memory.change to {app};
+grant select on memory.kept_out to {app};
 grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_plan_assignment to {app};
 grant update (included_sources) on orbitpilot.plan to {app};
 grant update (in_rag) on orbitpilot.memory_source to {app};

@@ -36,6 +36,10 @@ with newest as (
          = (%(user_id)s, %(agent_id)s, 'orbitpilot.chat_history')
        and chunk.source_id >= %(session_id)s || ':' and chunk.source_id < %(session_id)s || ';'
      group by chunk.source_id
+), kept_out as materialized (
+    select kept.admitted_below
+      from memory.kept_out as kept
+     where (kept.user_id, kept.agent_id, kept.session_id) = (%(user_id)s, %(agent_id)s, %(session_id)s)
 ), ledger as (
     select count(*) as pairs, coalesce(max(pair.pair_index) + 1, 0) as expected
       from memory.pair as pair
@@ -74,7 +78,7 @@ select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.
        not pg_visible_in_snapshot(turns.content_xid, mark.snapshot) as is_content_changed,
        session.session_kind,
        tombstone.session_id is not null as is_forgotten,
-       admission.admitted_below,
+       kept_out.admitted_below,
        turns.handle::text,
        coalesce(not pg_visible_in_snapshot(turns.flag_xid, mark.recheck_snapshot), true) as is_flag_new,
        stored.source_id is not null as is_stored,
@@ -88,9 +92,7 @@ select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.
   left join memory.tombstone as tombstone
     on (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
      = (turns.user_id, turns.agent_id, turns.session_id)
-  left join memory.session_admission as admission
-    on (admission.user_id, admission.agent_id, admission.session_id)
-     = (turns.user_id, turns.agent_id, turns.session_id)
+  left join kept_out on true
   left join stored on stored.source_id = turns.session_id || ':' || turns.pair_index
   left join mark on true
  order by turns.position, turns.message_id

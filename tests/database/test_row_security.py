@@ -43,7 +43,6 @@ select attribute.attname, attribute.attgenerated <> '' or attribute.attidentity 
  order by attribute.attnum
 """
 CLOSED_TO_THE_APPLICATION = {
-    "memory.change",
     "memory.embedding_cache",
     "memory.store",
     "orbitpilot.credential",
