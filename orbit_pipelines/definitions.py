@@ -11,7 +11,7 @@ from resources import bindings
 defs = dg.Definitions(
     assets=dg.load_assets_from_package_module(assets),
     asset_checks=dg.load_asset_checks_from_package_module(checks),
-    jobs=[jobs.quick_update, jobs.full_rebuild, jobs.audit],
+    jobs=[jobs.quick_update, jobs.full_rebuild, jobs.audit, jobs.forget],
     schedules=jobs.schedules,
     sensors=sensors.sensors(load_settings().executor),
     resources=bindings.resources(),

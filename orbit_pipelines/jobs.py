@@ -2,9 +2,12 @@
 
 import dagster as dg
 
+from orbit_pipelines.forget_op import forget_sessions
+
 QUICK_UPDATE = "quick_update"
 FULL_REBUILD = "full_rebuild"
 AUDIT = "audit"
+FORGET = "forget"
 
 quick_update = dg.define_asset_job(
     QUICK_UPDATE,
@@ -23,6 +26,17 @@ audit = dg.define_asset_job(
     description="Check the application's tables against their contract, and the whole of memory against those tables "
     "and its lineage; changes nothing.",
 )
+
+
+@dg.job(
+    name=FORGET,
+    description="Take out of memory what selected sessions left there, at once, as `orbit forget` does. Set `dry_run` "
+    "first, read its report, then launch the identical config without it.",
+)
+def forget() -> None:
+    """One op, by the same selectors as the command."""
+    forget_sessions()
+
 
 schedules = [
     dg.ScheduleDefinition(

@@ -16,6 +16,7 @@ from orbit_pipelines.cli import (
     bench,
     builds,
     demo,
+    forgetting,
     importing,
     pairs,
     plans,
@@ -54,7 +55,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for family in (demo, builds, importing, records, pairs, accounts, plans, admission, receipts, services, bench):
+for family in (
+    demo,
+    builds,
+    importing,
+    records,
+    pairs,
+    accounts,
+    plans,
+    admission,
+    forgetting,
+    receipts,
+    services,
+    bench,
+):
     app.add_typer(family.app)
 
 
