@@ -16,7 +16,7 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,25 @@ _ROWS_PER_SHARD = 2_500
 _COMPLETE = "_complete"
 _FORGOTTEN = ".forgotten"
 _LOCK = ".lock"
+_MOST_KEPT = 32
+_KEPT_BYTES = 1 << 18
 _OF_KEYS = frozenset({"extent", "sources", "stores", "quarantined"})
 """Frames that hold keys only; every other may hold texts or vectors."""
+
+_Mark = tuple[int, int, int]
+"""Inode, time of change and size: no two files of one name share them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One run's folder."""
+    """One run's folder.
+
+    ``_written``: small parts as this object wrote them, each with its file's mark: reading a file back costs a small
+    build more than what is done with its rows. A file that a forget replaced is read again.
+    """
 
     root: Path
+    _written: dict[Path, tuple[_Mark, pl.DataFrame]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def create(cls, parent: Path, name: str) -> "Workspace":
@@ -53,6 +63,7 @@ class Workspace:
 
     def clear(self) -> None:
         """Delete every frame, for a build that starts over from an extraction that sees what was forgotten."""
+        self._written.clear()
         with self._held():
             for path in self.root.iterdir():
                 if path.is_dir():
@@ -64,23 +75,37 @@ class Workspace:
         """Store one part of a frame, whole or not at all; without the stores that were forgotten from meanwhile."""
         folder = self.root / frame
         folder.mkdir(mode=0o700, exist_ok=True)
-        draft = folder / f".{part}.draft"
+        draft, path = folder / f".{part}.draft", folder / f"{part}.parquet"
         left_out = frozenset() if frame in _OF_KEYS else self.forgotten_stores()
         while True:
+            kept = _without(rows, left_out)
             try:
-                _without(rows, left_out).write_parquet(draft, compression="uncompressed", statistics=False)
-                os.replace(draft, folder / f"{part}.parquet")
+                kept.write_parquet(draft, compression="uncompressed", statistics=False)
+                mark = _mark_of(draft)
+                os.replace(draft, path)
             except FileNotFoundError:
                 # A forget removes drafts, because it can't read them.
                 if not folder.is_dir():
                     raise
             else:
                 if frame in _OF_KEYS or left_out == (left_out := self.forgotten_stores()):
+                    self._keep(path, mark, kept)
                     return
 
     def read(self, frame: str, part: str, columns: list[str] | None = None) -> pl.DataFrame:
         """Return one part of a frame."""
-        return pl.read_parquet(self.root / frame / f"{part}.parquet", columns=columns)
+        path = self.root / frame / f"{part}.parquet"
+        mark, rows = self._written.get(path, (None, None))
+        if rows is not None and _mark_of(path) == mark:
+            return rows if columns is None else rows.select(columns)
+        return pl.read_parquet(path, columns=columns)
+
+    def _keep(self, path: Path, mark: _Mark, rows: pl.DataFrame) -> None:
+        self._written.pop(path, None)
+        if rows.estimated_size() <= _KEPT_BYTES:
+            self._written[path] = mark, rows
+            if len(self._written) > _MOST_KEPT:
+                del self._written[next(iter(self._written))]
 
     def has_part(self, frame: str, part: str) -> bool:
         """Whether a part is (still) there: a forget may have deleted it."""
@@ -190,6 +215,11 @@ def split_by_store(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
     )
     for (shard,), rows in sharded.partition_by("shard", as_dict=True, include_key=False).items():
         yield int(shard), rows
+
+
+def _mark_of(path: Path) -> _Mark:
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _holds(path: Path, stores: frozenset[Store]) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from orbit_pipelines.building.workspace import Workspace, split_by_store
+from orbit_pipelines.model import Store
 
 ROWS = pl.DataFrame({"user_id": ["ann", "bob", "ann"], "agent_id": ["a", "a", "b"], "text": ["1", "2", "3"]})
 
@@ -25,6 +26,23 @@ def test_what_one_step_writes_another_reads(tmp_path: Path) -> None:
     assert workspace.read("frame", "a", ["text"])["text"].to_list() == ["2", "3"]
     assert workspace.read_all("frame", ROWS.schema)["text"].to_list() == ["2", "3", "1"]
     assert workspace.read_all("none", ROWS.schema).schema == ROWS.schema
+
+
+def test_a_part_that_a_forget_replaced_is_read_without_the_store(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, "run")
+    workspace.write("frame", "part", ROWS)
+    Workspace(workspace.root).forget(frozenset({Store("ann", "a")}))
+    assert workspace.read("frame", "part")["text"].to_list() == ["2", "3"]
+    Workspace(workspace.root).forget(frozenset({Store("ann", "b")}))
+    assert workspace.read("frame", "part", ["text"])["text"].to_list() == ["2"]
+
+
+def test_a_part_is_what_was_written_last_however_many_were(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, "run")
+    for count in (3, 2):
+        for part in range(50):
+            workspace.write("frame", f"{part:02d}", ROWS[:count])
+    assert {workspace.read("frame", part).height for part in workspace.parts("frame")} == {2}
 
 
 def test_a_frame_is_finished_when_it_was_said_to_be(tmp_path: Path) -> None:
