@@ -144,7 +144,8 @@ def test_a_session_that_is_not_admitted_says_so_from_its_first_pair_on(
 ) -> None:
     world.say(ann, "s1", "Plums?", "> Ripe.")
     world.build()
-    world.sql("insert into memory.session_admission values ('ann', 'orbitpilot', 's1', 1)")
+    world.sql("update orbitpilot.session set channel = 'groupchat'")
+    world.sql("insert into memory.admission_rule (kind, value) values ('channel', 'groupchat')")
     world.say(ann, "s1", "Pears?", "> Hard.")
 
     assert said(acting, ann) == ["Remembered", "Not in memory. Its session is not admitted to memory"]
