@@ -17,9 +17,8 @@ def resolve(connection: psycopg.Connection[Any], selectors: Selectors) -> Select
     Raises:
         UnknownAccount: there is no such account, and memory doesn't know it either.
     """
-    agents = [row[0] for row in connection.execute(statement("find_stores_of_person"), {"user": selectors.user_id})]
-    if not agents and not selectors.account:
-        _require_account(connection, selectors.user_id)
+    if not selectors.account:
+        _require_known(connection, selectors.user_id)
     agent = selectors.store.agent_id
     who = {"user": selectors.user_id, "agent": agent, "is_account": selectors.account}
     found = connection.execute(
@@ -61,10 +60,14 @@ def resolve(connection: psycopg.Connection[Any], selectors: Selectors) -> Select
         ),
         undated=tuple(sorted(undated)),
         account=selectors.account,
-        agents=tuple(agents) if selectors.account else (agent,),
+        agents=_agents_of(connection, selectors.user_id) if selectors.account else (agent,),
     )
 
 
-def _require_account(connection: psycopg.Connection[Any], user_id: str) -> None:
-    if connection.execute("select from orbitpilot.account where user_id = %s", [user_id]).rowcount == 0:
+def _agents_of(connection: psycopg.Connection[Any], user_id: str) -> tuple[str, ...]:
+    return tuple(row[0] for row in connection.execute(statement("find_stores_of_person"), {"user": user_id}))
+
+
+def _require_known(connection: psycopg.Connection[Any], user_id: str) -> None:
+    if connection.execute(statement("find_person"), {"user": user_id}).rowcount == 0:
         raise UnknownAccount(f"There is no account {user_id!r}, and memory knows nothing of it. Nothing was changed.")
