@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from orbit_pipelines.history.formats.branches import claimed_children, climb, newest_leaf
-from orbit_pipelines.history.formats.content import as_list, as_object, as_word, join_parts, turn_role
+from orbit_pipelines.history.formats.content import as_list, as_object, as_word, is_no_turn, join_parts, turn_role
 from orbit_pipelines.history.formats.turns import Entries, Turn, first_sent, leave_out_orphans, split_branch
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
@@ -30,7 +30,6 @@ _HIDDEN_CONTENT = frozenset(
         "user_editable_context",
     }
 )
-_NO_TURNS = frozenset({"developer", "function", "system", "tool"})
 _SPOKEN = frozenset({"audio_transcription", "text"})
 _UNFINISHED = frozenset({"in_progress", "finished_partial_completion"})
 
@@ -189,7 +188,7 @@ def _fault(node: Mapping[str, object]) -> str | None:
         return None
     role = as_object(message.get("author")).get("role")
     if turn_role(role) is None:
-        return None if as_word(role) in _NO_TURNS else "unknown_role"
+        return None if is_no_turn(role) else "unknown_role"
     is_read = isinstance(message.get("content"), str | dict)
     return None if is_read or turn_role(role) == "assistant" else "broken_question"
 

@@ -7,6 +7,7 @@ from orbit_pipelines.history.stream import Role
 
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 _REASONING = re.compile(r"\s*(?:<think>.*?(?:</think>|\Z)|:::thinking\b.*?(?:\n:::[^\S\n]*(?:\n|\Z)|\Z))\s*", re.DOTALL)
+_NO_TURNS = frozenset({"developer", "function", "system", "tool"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
 
@@ -28,6 +29,11 @@ def as_word(value: object) -> str | None:
 def turn_role(value: object) -> Role | None:
     """Return the role of a turn, and None for every other role and for what is none."""
     return _ROLES.get(value.strip().lower()) if isinstance(value, str) else None
+
+
+def is_no_turn(role: object) -> bool:
+    """Say whether a role is known to be neither side's; a message of any other may be a turn that can't be read."""
+    return isinstance(role, str) and role.strip().lower() in _NO_TURNS
 
 
 def join_parts(parts: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, as_word, content_text, turn_role
+from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, turn_role
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
@@ -17,7 +17,6 @@ from orbit_pipelines.history.times import to_utc
 
 _ID_KEYS = ("conversation_hash", "conversation_id")
 _WILDCHAT_KEYS = frozenset({"conversation_hash", "timestamp", "toxic", "redacted"})
-_NO_TURNS = frozenset({"system", "developer", "tool", "function"})
 
 
 def recognises_wildchat(value: object) -> bool:
@@ -75,7 +74,7 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[P
             continue
         role = turn_role(turn.get("role"))
         if role is None:
-            if as_word(turn.get("role")) not in _NO_TURNS:
+            if not is_no_turn(turn.get("role")):
                 problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
                 lost.pass_over()
             continue

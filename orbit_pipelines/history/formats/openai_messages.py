@@ -7,7 +7,7 @@ somebody added them, under one of a few usual names.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, as_word, content_text, turn_role
+from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, turn_role
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
@@ -18,7 +18,6 @@ _SESSION_ID_KEYS = ("id", "conversation_id", "session_id")
 _MESSAGE_ID_KEYS = ("id", "message_id", "uuid")
 _TIME_KEYS = ("timestamp", "created_at", "create_time", "created", "sent_at", "time", "date")
 _CALL_KEYS = ("tool_calls", "function_call")
-_NO_TURNS = frozenset({"system", "developer", "tool", "function"})
 
 
 def recognises(value: object) -> bool:
@@ -70,7 +69,7 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
         place = f"message {number} of {where}"
         role = _role(message, place, problems)
         if role is None or not isinstance(message, dict):
-            if not isinstance(message, dict) or as_word(message.get("role")) not in _NO_TURNS:
+            if not isinstance(message, dict) or not is_no_turn(message.get("role")):
                 lost.pass_over()
             continue
         content = storable(content_text(message.get("content")), place, problems)
@@ -107,7 +106,7 @@ def _role(message: object, place: str, problems: Problems) -> Role | None:
         problems.add("broken_message", place, "no object; skipped")
         return None
     role = turn_role(message.get("role"))
-    if role is None and as_word(message.get("role")) not in _NO_TURNS:
+    if role is None and not is_no_turn(message.get("role")):
         problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
     return role
 

@@ -15,6 +15,7 @@ from orbit_pipelines.history.formats.content import (
     as_object,
     as_word,
     content_text,
+    is_no_turn,
     turn_role,
     without_reasoning,
 )
@@ -25,7 +26,6 @@ from orbit_pipelines.history.text import storable, usable_id
 from orbit_pipelines.history.times import to_utc
 
 _ROOTS = frozenset({""})
-_NO_TURNS = frozenset({"system", "developer", "tool", "function"})
 _BROKEN = ("broken_message", "no object")
 _DETAILS = re.compile(r"<(?:details\b([^<>]*)|/details\s*)>", re.IGNORECASE)
 _CODE_OR_DETAILS = re.compile(
@@ -120,7 +120,7 @@ def _entries(nodes: Mapping[str, Mapping[str, object]], where: str, problems: Pr
             parent = claimed.get(key, parent)
         if role is not None:
             entries.add(key, parent, _turn(key, node, role))
-        elif as_word(node.get("role")) in _NO_TURNS:
+        elif is_no_turn(node.get("role")):
             entries.add(key, parent, None)
         else:
             kind, what = ("unknown_role", "neither a turn nor a role known to be none") if node else _BROKEN
@@ -157,7 +157,7 @@ def _reply_text(text: str) -> str:
 
     What is quoted as code is no element, also in a fence that isn't closed.
     """
-    if "<details" not in text.lower():
+    if "<" not in text:
         return without_reasoning(text)
     kept: list[str] = []
     at = 0
