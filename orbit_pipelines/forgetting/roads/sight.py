@@ -1,0 +1,85 @@
+"""What a road is given, and what it answers."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+import psycopg
+
+from orbit_pipelines.forgetting.kinds import Depth
+from orbit_pipelines.forgetting.selection import Selection
+from orbit_pipelines.forgetting.traces import Traces
+from orbit_pipelines.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is looked for, and where. ``connection`` only reads."""
+
+    connection: psycopg.Connection[Any]
+    settings: Settings
+    selection: Selection
+    traces: Traces
+
+    def is_selected(self, agent_id: str, session_id: str | None, source_key: str | None, source_id: str | None) -> bool:
+        """Whether a row with these keys, of the selection's person, is of the selection."""
+        selection = self.selection
+        if selection.account:
+            return True
+        of_pair = source_id.rpartition(":")[0] if source_id is not None and source_key in (None, _CHATS) else None
+        sessions = {(each.agent_id, each.session_id) for each in selection.sessions}
+        if (agent_id, session_id) in sessions or (agent_id, of_pair) in sessions:
+            return True
+        records = {(each.agent_id, each.source_key, each.source_id) for each in (*selection.records, *selection.caught)}
+        return (agent_id, source_key, source_id) in records
+
+
+_CHATS = "orbitpilot.chat_history"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found on a road, and how far the road goes.
+
+    ``found``: how many rows, files or events hold something of the selection. ``where``: place → how many; no text.
+    ``looked_at``: how many there were to look at. ``not_looked``: why the road, or part of it, could not be gone; None
+    when it was.
+    """
+
+    found: int
+    depth: Depth = Depth.ROWS_DELETED
+    where: dict[str, int] = field(default_factory=dict)
+    looked_at: int = 0
+    not_looked: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as values that JSON can hold."""
+        return {
+            "found": self.found,
+            "depth": self.depth.value,
+            "where": self.where,
+            "looked_at": self.looked_at,
+            "not_looked": self.not_looked,
+        }
+
+
+def look(where: Iterable[str], looked_at: int, not_looked: str | None = None) -> Look:
+    """Return a look from the place of each single thing that was found."""
+    places = Counter(where)
+    return Look(places.total(), Depth.ROWS_DELETED, dict(sorted(places.items())), looked_at, not_looked)
+
+
+def spellings(needles: Iterable[str]) -> list[str]:
+    """Return needles as they stand in text, in JSON, and in JSON that is ASCII only."""
+    spelled = ((needle, json.dumps(needle, ensure_ascii=False)[1:-1], json.dumps(needle)[1:-1]) for needle in needles)
+    return sorted({each for group in spelled for each in group})
+
+
+def texts_with(texts: pl.Series, needles: list[str]) -> pl.Series:
+    """Return which texts hold any of the needles, exactly; null holds none."""
+    if not needles:
+        return pl.repeat(False, len(texts), dtype=pl.Boolean, eager=True)
+    return texts.cast(pl.String).str.contains_any(needles).fill_null(value=False)
