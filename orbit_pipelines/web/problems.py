@@ -4,6 +4,7 @@ import logging
 import traceback
 from pathlib import Path
 
+import psycopg
 from fastapi import FastAPI, Request, status
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -66,6 +67,7 @@ def add_problem_pages(app: FastAPI) -> None:
     """Have the application answer problems by pages, or by JSON to whoever asked for that."""
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(psycopg.DataError, _unreadable)
     app.add_exception_handler(DatabaseUnavailable, _unavailable)
     app.add_exception_handler(OutOfSpace, _unavailable)
 
@@ -93,7 +95,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:
-    """Answer a form that lacks something; FastAPI's own answer quotes what was sent."""
+    """Answer what lacks something, or what no column can hold; FastAPI's own answer quotes what was sent."""
     return problem(request, status.HTTP_400_BAD_REQUEST)
 
 

@@ -94,7 +94,7 @@ class Pages:
     def account(self, user: str) -> Store:
         """Make an account with a password."""
         store = self.world.account(user)
-        if not self.world.sql("select from orbitpilot.credential where user_id = %s", user):
+        if not self.world.sql("select 1 from orbitpilot.credential where user_id = %s", user):
             set_password(self.world.connection, user, PASSWORD)
         return store
 

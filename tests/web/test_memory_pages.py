@@ -3,22 +3,9 @@
 import pytest
 
 from tests.web.conftest import Pages
-from tests.worlds import World
+from tests.web.everything import everything
 
 REMEMBER = "/orbitpilot/message/remember/"
-
-TABLES = """
-select format('%I.%I', schemaname, tablename) from pg_tables
- where schemaname in ('orbitpilot', 'memory') order by 1
-"""
-
-
-def everything(world: World) -> dict[str, list[str]]:
-    """Return every row of every table there is, as text."""
-    return {
-        table: sorted(row for (row,) in world.sql(f"select t::text from {table} as t"))
-        for (table,) in world.sql(TABLES)
-    }
 
 
 def test_a_tap_writes_its_message_and_nothing_else(pages: Pages) -> None:
