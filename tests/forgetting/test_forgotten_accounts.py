@@ -1,0 +1,125 @@
+"""`--account`: everything of a person goes, the originals stay, and the tombstones no longer need the name."""
+
+from typing import Any
+
+import pytest
+
+from orbit_pipelines.building.forgotten_accounts import hash_users
+from orbit_pipelines.building.hashing import load_hash_key
+from orbit_pipelines.errors import UsageError
+from orbit_pipelines.forgetting.selection import Selectors
+from orbit_pipelines.history.accounts import create_account, delete_account
+from orbit_pipelines.lineage.mirror import mirror_lineage
+from orbit_pipelines.lineage.replay import replay_differences
+from orbit_pipelines.model import Store
+from tests.forgetting.forgetful import counts, forget_in, talk
+from tests.worlds import World
+
+WHO = "melusine-7"
+"""A name that is part of no word."""
+ME, YOU = Store(WHO), Store("you")
+
+
+def naming(world: World) -> dict[str, int]:
+    """Return how many rows of each table of memory name the person."""
+    tables = world.sql(
+        "select relname from pg_class where relnamespace = 'memory'::regnamespace and relkind = 'r' order by 1"
+    )
+    found = {
+        table: world.sql(f"select count(*) from memory.{table} as t where t::text like %s", f"%{WHO}%")[0][0]
+        for (table,) in tables
+    }
+    return {table: rows for table, rows in found.items() if rows}
+
+
+@pytest.fixture
+def two_people(world: World) -> World:
+    """Two people with all kinds of rows, one of them with two agents, built together and alone, and mirrored."""
+    for store in (ME, Store(WHO, "other"), YOU):
+        talk(world, store=store)
+        world.record(store, "profile.facts", "fact", f"A fact of {store.user_id}.")
+    ids = world.say(ME, "s1", "Not this.", "> Fine.")
+    world.remember(ME, "s1", ids[0], remembered=False)
+    world.build(WHO)
+    world.build()
+    mirror_lineage(world.connection, world.settings.lineage)
+    return world
+
+
+def test_an_account_leaves_every_kind_and_its_originals_stay(two_people: World) -> None:
+    world = two_people
+    originals = world.sql("select * from orbitpilot.message order by 1, 2, 3, 4")
+    others = world.sql("select * from memory.chunk where user_id = 'you' order by 1, 2, 3, 4, 5")
+    preview = forget_in(world, WHO, account=True, dry_run=True)
+    report = forget_in(world, WHO, account=True)
+    assert preview.digest == report.digest
+    assert set(counts(report)) == {
+        "chunks", "embedding_cache", "pair_ledger", "lineage", "skips", "names_in_builds", "lineage_mirror",
+    }  # fmt: skip
+    assert world.sql("select * from orbitpilot.message order by 1, 2, 3, 4") == originals
+    assert world.sql("select * from memory.chunk where user_id = 'you' order by 1, 2, 3, 4, 5") == others
+    assert counts(forget_in(world, WHO, account=True)) == {}
+    # While the account is there its forgotten sessions are; and so is how far builds follow it.
+    assert set(naming(world)) <= {"tombstone", "store", "watermark", "source_status"}
+
+
+def test_nothing_of_a_forgotten_account_returns_by_builds(two_people: World) -> None:
+    world = two_people
+    forget_in(world, WHO, account=True)
+    for full in (False, True):
+        world.build(full=full)
+        assert world.sql("select distinct user_id from memory.chunk") == [("you",)]
+        assert replay_differences(world.connection).is_sound
+    assert set(counts(forget_in(world, WHO, account=True))) <= {"names_in_builds"}
+
+
+def test_the_tombstones_of_an_account_that_went_stay_under_a_hash_alone(two_people: World) -> None:
+    world = two_people
+    forget_in(world, WHO, account=True)
+    delete_account(world.connection, WHO)
+    world.build()
+    assert world.sql("select count(*) from memory.tombstone") == [(0,)]
+    [user_hash] = hash_users([WHO], load_hash_key(world.settings))
+    assert world.sql("select distinct user_hash, count(*) from memory.account_tombstone group by 1") == [(user_hash, 6)]
+    report = forget_in(world, WHO, account=True)
+    assert set(counts(report)) <= {"skips", "names_in_builds", "chunks", "lineage"}
+    assert set(naming(world)) <= {"store", "watermark"}
+
+
+def test_an_account_that_comes_back_is_still_forgotten(two_people: World) -> None:
+    world = two_people
+    forget_in(world, WHO, account=True)
+    delete_account(world.connection, WHO)
+    world.build()
+    create_account(world.connection, WHO)
+    world.say(ME, "s1", "I like tea in s1.", "> Noted.")
+    world.say(ME, "s9", "Something new.", "> Oh.")
+    world.build()
+    assert world.sql("select source_id from memory.chunk where user_id = 'melusine-7'") == [("s9:0",)]
+    assert world.sql(
+        "select source_id, reason from memory.skipped where user_id = 'me' and until_build_id is null"
+    ) == [("s1:0", "session_forgotten")]
+
+
+def test_what_a_person_says_after_their_account_was_forgotten_is_remembered(two_people: World) -> None:
+    world = two_people
+    forget_in(world, WHO, account=True)
+    world.say(ME, "s9", "Something new.", "> Oh.")
+    world.build()
+    assert world.sql("select source_id from memory.chunk where user_id = 'melusine-7'") == [("s9:0",)]
+
+
+@pytest.mark.parametrize("other", [{"agent_id": "a"}, {"since": "2026-01-01T00:00:00+00:00"}])
+def test_an_account_is_taken_whole_or_not_at_all(other: dict[str, Any]) -> None:
+    from datetime import datetime
+
+    if "since" in other:
+        other = {"since": datetime.fromisoformat(other["since"])}
+    with pytest.raises(UsageError, match="--account"):
+        Selectors("me", account=True, **other)
+
+
+def test_the_account_of_nobody_finds_nothing_and_writes_nothing(world: World) -> None:
+    report = forget_in(world, "nobody", account=True)
+    assert report.selection.is_empty
+    assert world.sql("select count(*) from memory.store") == [(0,)]
