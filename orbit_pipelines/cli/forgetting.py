@@ -66,7 +66,9 @@ def forget_command(
 
     selectors = selectors_from(user, agent, session, participant, hook_source, record, account, since)
     request = ForgetRequest(selectors, rederive, physical, dry_run, if_plan)
-    progress = Progress(on_wait=lambda: remark(WAITING))
+    progress = Progress(
+        on_wait=lambda: remark(WAITING), on_lock=lambda tables: remark(LOCKING.format(tables=", ".join(tables)))
+    )
     settings = load_settings()
     with open_database(settings) as connection:
         try:
@@ -77,6 +79,7 @@ def forget_command(
     _print(report, as_json)
 
 
+LOCKING = "Writing anew, and locking for everyone meanwhile: {tables}."
 WAITING = "A build is publishing this person's memory. The tombstones stand already; waiting for its end."
 
 

@@ -16,7 +16,7 @@ def describe_forget(
     purged: Mapping[str, Touched],
     verified: Mapping[str, Absence],
     physical: Mapping[str, Any] | None = None,
-    may_still_hold: Iterable[str] = (),
+    not_covered: Iterable[str] = (),
     user_hash: str | None = None,
 ) -> dict[str, Any]:
     """Return the content of a forget's receipt.
@@ -28,7 +28,7 @@ def describe_forget(
         purged: kind → what went.
         verified: kind → what was found afterwards, and how far it was looked.
         physical: what rewriting the tables and searching their files found; None when it wasn't asked for.
-        may_still_hold: what of the database may hold the bytes for a while, sentences.
+        not_covered: what was not looked at, and what may still hold the bytes, beside what no forget reaches.
         user_hash: the person's keyed hash, to stand instead of the id when the account was forgotten whole.
     """
     return {
@@ -53,5 +53,5 @@ def describe_forget(
             name: {"found": absence.found, "depth": absence.depth.value} for name, absence in verified.items()
         },
         "physical": None if physical is None else dict(physical),
-        "not_covered": [*NOT_REACHED, *may_still_hold],
+        "not_covered": [*NOT_REACHED, *not_covered],
     }

@@ -19,6 +19,7 @@ from orbit_pipelines.errors import OrbitError
 from orbit_pipelines.forgetting.failures import MEND, naming
 from orbit_pipelines.forgetting.fence import raise_fence
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Scene, Stage, Touched, in_order
+from orbit_pipelines.forgetting.proving import Proof, deepen, locked_tables, take_traces
 from orbit_pipelines.forgetting.receipt_book import issue_receipt
 from orbit_pipelines.forgetting.receipt_content import describe_forget
 from orbit_pipelines.forgetting.registry import KINDS
@@ -26,6 +27,7 @@ from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.resolving import resolve
 from orbit_pipelines.forgetting.selection import ForgetRequest, Selection
 from orbit_pipelines.forgetting.snippets import read_snippets
+from orbit_pipelines.forgetting.verifying import verify_absence
 from orbit_pipelines.settings import Settings
 
 
@@ -54,9 +56,14 @@ class NotVerified(OrbitError):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Whom a forget tells how it goes on: ``on_kind`` each kind's turn, ``on_wait`` that a publish is waited for."""
+    """Whom a forget tells how it goes on.
+
+    ``on_kind``: each kind's turn. ``on_wait``: that a publish is waited for. ``on_lock``: the tables, everybody's, that
+    nobody can use while they are written anew.
+    """
 
     on_kind: Callable[[str], None] = lambda _name: None
+    on_lock: Callable[[tuple[str, ...]], None] = lambda _tables: None
     on_wait: Callable[[], None] = lambda: None
 
 
@@ -115,31 +122,41 @@ def forget(
         return Report(selection, _find(scene, kinds), dry_run=False, verified={})
     with naming("tombstones"):
         raise_fence(connection, settings, selection)
+    with naming("traces"):
+        traces = take_traces(scene, physical=request.physical)
     # A cache is counted as it goes: its rows are the store's, and reading them first takes as long as deleting them.
     found = _find(scene, [kind for kind in kinds if kind.stage is not Stage.CACHE])
     purged: dict[str, Touched] = {}
-    verified: dict[str, Absence] = {}
-    evidence = [kind for kind in kinds if kind.stage is Stage.EVIDENCE]
-    for part in ([kind for kind in kinds if kind.stage is not Stage.EVIDENCE], evidence):
+
+    def purge(part: Iterable[ArtifactKind]) -> None:
         for kind in part:
             telling.on_kind(kind.name)
             with naming(kind.name):
                 purged[kind.name] = kind.purge(scene)
-        verified |= verify(scene, part)
+
+    def require_absence(verified: Mapping[str, Absence]) -> Report:
         report = Report(selection, _merged(kinds, found, purged), dry_run=False, verified=verified)
         if not report.is_verified:
             raise NotVerified(report)
+        return report
+
+    evidence = [kind for kind in kinds if kind.stage is Stage.EVIDENCE]
+    others = [kind for kind in kinds if kind.stage is not Stage.EVIDENCE]
+    purge(others)
+    with naming("verification"):
+        verification = verify_absence(scene, others, traces)
+    require_absence(verification.absences)
+    purge(evidence)
+    with naming("verification"):
+        verified = verification.absences | {kind.name: kind.verify(scene) for kind in evidence}
+    require_absence(verified)
+    if request.physical:
+        telling.on_lock(locked_tables(kinds))
+    with naming("tables" if request.physical else "vacuum"):
+        proof = deepen(scene, kinds, purged, verified, traces, physical=request.physical)
+    report = require_absence(proof.verified)
     with naming("receipts"):
-        return replace(report, receipt=_issue(scene, request, report.artifacts, purged, verified))
-
-
-def verify(scene: Scene, kinds: Iterable[ArtifactKind]) -> dict[str, Absence]:
-    """Return for each kind what is still there of a selection."""
-    verified = {}
-    for kind in kinds:
-        with naming(kind.name):
-            verified[kind.name] = kind.verify(scene)
-    return verified
+        return replace(report, receipt=_issue(scene, request, report, purged, proof, verification.not_looked))
 
 
 def _scene(
@@ -181,16 +198,24 @@ def _with_late(found: Touched, purged: Touched) -> Touched:
 def _issue(
     scene: Scene,
     request: ForgetRequest,
-    found: Mapping[str, Touched],
+    report: Report,
     purged: Mapping[str, Touched],
-    verified: Mapping[str, Absence],
+    proof: Proof,
+    not_looked: tuple[str, ...],
 ) -> str:
     selection = scene.selection
     user_hash = None
     if selection.account:
         [user_hash] = hash_users([selection.user_id], load_hash_key(scene.settings))
     content = describe_forget(
-        request.selectors, selection, found=found, purged=purged, verified=verified, user_hash=user_hash
+        request.selectors,
+        selection,
+        found=report.artifacts,
+        purged=purged,
+        verified=proof.verified,
+        physical=None if proof.physical is None else proof.physical.as_json(),
+        not_covered=(*not_looked, *proof.not_covered),
+        user_hash=user_hash,
     )
     issued = issue_receipt(
         scene.connection, scene.settings, content, user_id=None if selection.account else selection.user_id

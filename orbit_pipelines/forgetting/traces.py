@@ -32,7 +32,7 @@ class Traces:
     """Texts, hashes and vectors of a selection.
 
     ``snippets``: lines of its messages and chunks, twelve characters or more. ``contents`` and ``hashes``: of its
-    chunks. ``vectors``: in wire form. ``compressed``: the stored texts that PostgreSQL keeps compressed.
+    chunks. ``vectors``: in wire form. ``compressed``: the contents that PostgreSQL keeps compressed, or may.
     """
 
     snippets: frozenset[str] = frozenset()
@@ -47,13 +47,13 @@ class Traces:
         return sorted({snippet[:NEEDLE] for snippet in self.snippets})
 
     def __or__(self, other: "Traces") -> "Traces":
-        """Return both together."""
+        """Return both together; how a text is kept, the first knows better."""
         return Traces(
             self.snippets | other.snippets,
             tuple(dict.fromkeys(self.contents + other.contents)),
             self.hashes | other.hashes,
             tuple(dict.fromkeys(self.vectors + other.vectors)),
-            self.compressed | other.compressed,
+            self.compressed | (other.compressed - set(self.contents)),
         )
 
 
@@ -100,7 +100,8 @@ def remake_traces(
     chunks = make_chunks(judged, chunker, load_hash_key(settings)) if judged.height else pl.DataFrame(schema=CHUNKS)
     contents = chunks["content"].unique(maintain_order=True).to_list()
     vectors = to_wire(embedder.embed_passages(contents)).to_list() if embedder is not None and contents else []
-    return Traces(snippets, tuple(contents), frozenset(chunks["content_hash"].to_list()), tuple(vectors))
+    hashes = frozenset(chunks["content_hash"].to_list())
+    return Traces(snippets, tuple(contents), hashes, tuple(vectors), frozenset(contents))
 
 
 def _messages(connection: psycopg.Connection[Any], selection: Selection) -> pl.DataFrame:

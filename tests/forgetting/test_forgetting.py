@@ -303,7 +303,7 @@ def recorders(calls: list[str], **faults: dict[str, Any]) -> tuple[Recorder, ...
 def test_kinds_go_stage_by_stage_and_evidence_last_once_all_else_is_verified(world: World) -> None:
     talk(world)
     calls: list[str] = []
-    forget_in(world, sessions=("s1",), kinds=recorders(calls))
+    forget_in(world, sessions=("s1",), kinds=(*KINDS, *recorders(calls)))
     others = [stage.name for stage in Stage if stage is not Stage.EVIDENCE]
     assert [call for call in calls if not call.startswith("touched")] == [
         *(f"purged {name}" for name in others),

@@ -64,7 +64,8 @@ class BytesReport:
         """Whether it may be said that the bytes are gone: all of them could be seen, and none is left."""
         could_see = self.controls is not None and self.controls.is_sound
         blind = sum(self.not_computable.values()) + sum(self.kept.values())
-        return self.not_verifiable is None and could_see and not blind and not self.found
+        looked = any(self.wanted.values())
+        return self.not_verifiable is None and could_see and looked and not blind and not self.found
 
     @property
     def reservations(self) -> tuple[str, ...]:
@@ -74,6 +75,8 @@ class BytesReport:
             told.append(f"bytes in the server's files: not verifiable here, because {self.not_verifiable}")
         elif self.controls is not None and not self.controls.is_sound:
             told.append("bytes in the server's files: not verifiable here, because the search missed its own controls")
+        elif not any(self.wanted.values()):
+            told.append("bytes in the server's files: nothing was left to tell them by")
         told += [
             f"bytes of {count:,} {kind.value}: not computable, too short, or compressed beyond recognition"
             for kind, count in self.not_computable.items()

@@ -77,11 +77,14 @@ def text_needles(content: str, *, is_compressed: bool) -> tuple[bytes, ...]:
 
     Args:
         content: the text.
-        is_compressed: whether the server keeps it compressed; else it lies there as it is.
+        is_compressed: whether the server keeps it compressed, or may; else it lies there as it is.
     """
     data = content.encode()
-    starts = (pglz_start(data), literal_start(data, _LZ4_REPEATS)) if is_compressed else windows(data)
-    return tuple(dict.fromkeys(each for each in starts if each is not None and len(each) >= SHORTEST))
+    starts = [each for each in (pglz_start(data), literal_start(data, _LZ4_REPEATS)) if each is not None]
+    if is_compressed and not starts:
+        return ()
+    spelled = [*windows(data), *starts] if is_compressed else windows(data)
+    return tuple(dict.fromkeys(each for each in spelled if len(each) >= SHORTEST))
 
 
 def windows(data: bytes) -> tuple[bytes, ...]:

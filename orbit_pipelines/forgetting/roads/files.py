@@ -35,9 +35,13 @@ def look_at_files(sight: Sight) -> Look:
 
 def _files(home: Path) -> list[Path]:
     everything = home.rglob("*") if home.is_dir() else ()
-    files = [path for path in everything if path.is_file() and path.relative_to(home).parts[0] not in ELSEWHERE]
+    files = [path for path in everything if _is_own(path) and path.relative_to(home).parts[0] not in ELSEWHERE]
     log = home / "postgres" / "log"
     return sorted([*files, *([log] if log.is_file() else [])])
+
+
+def _is_own(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _as_bytes(needles: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 @given(TEXT)
 def test_what_is_looked_for_of_a_text_stands_in_it(text: str) -> None:
     assert all(needle in text.encode() for needle in text_needles(text, is_compressed=False))
+    assert all(needle.replace(b"\0", b"") in text.encode() for needle in text_needles(text, is_compressed=True))
     assert bool(text_needles(text, is_compressed=False)) == (len(text.encode()) >= 12)
 
 
