@@ -97,7 +97,7 @@ def test_an_account_that_comes_back_is_still_forgotten(two_people: World) -> Non
     world.build()
     assert world.sql("select source_id from memory.chunk where user_id = 'melusine-7'") == [("s9:0",)]
     assert world.sql(
-        "select source_id, reason from memory.skipped where user_id = 'me' and until_build_id is null"
+        "select source_id, reason from memory.skipped where user_id = 'melusine-7' and until_build_id is null"
     ) == [("s1:0", "session_forgotten")]
 
 

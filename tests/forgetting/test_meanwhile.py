@@ -180,8 +180,8 @@ def test_a_forget_during_a_publish_is_not_undone_by_it(world: World) -> None:
                 pass
         connection.execute(
             "insert into memory.chunk select user_id, agent_id, source_key, 's1:9', chunk_index, content_hash,"
-            " session_id, message_id, reply_message_ids, content, spans, embedding, language, origin_class, session_kind, sent_at,"
-            " recipe, build_id from memory.chunk where user_id = 'me' and source_id = 's1:0'"
+            " session_id, message_id, reply_message_ids, content, spans, embedding, language, origin_class,"
+            " session_kind, sent_at, recipe, build_id from memory.chunk where user_id = 'me' and source_id = 's1:0'"
         )
     forgetting.join(60)
     run.close()
