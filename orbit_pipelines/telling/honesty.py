@@ -31,19 +31,19 @@ def honesty_note(statuses: Sequence[SourceStatus], question: str, wording: Wordi
 
 
 def touched_sources(question: str) -> frozenset[str]:
-    """Return the sources that a question speaks of, by the catalogue's beginnings of words, in every language."""
+    """Return the sources that a question speaks of, by the catalogue's words, in every language."""
     plain = _plain(question)
     return frozenset(source_key for source_key, spoken_of in _patterns().items() if spoken_of.search(plain))
 
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    beginnings = {
+    words_by_source = {
         key.removeprefix(_TOUCHES): [_plain(word) for locale in LOCALES for word in forms[locale]["other"].split(", ")]
         for key, forms in catalogue().items()
         if key.startswith(_TOUCHES)
     }
-    return {key: re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})") for key, words in beginnings.items()}
+    return {key: re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})s?\b") for key, words in words_by_source.items()}
 
 
 def _plain(text: str) -> str:
