@@ -23,6 +23,7 @@ from orbit_pipelines.cli import (
     receipts,
     records,
     services,
+    verifying,
 )
 from orbit_pipelines.cli.failures import be_quiet, explain, is_pipe_closed
 
@@ -65,6 +66,7 @@ for family in (
     plans,
     admission,
     forgetting,
+    verifying,
     receipts,
     services,
     bench,

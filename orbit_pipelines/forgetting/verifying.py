@@ -4,12 +4,14 @@ A forget calls this after each purge; `orbit verify` calls it for whoever wants 
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from orbit_pipelines.embedders.protocol import Embedder
+from orbit_pipelines.errors import EmbeddingFailed
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Depth, Scene, Stage
 from orbit_pipelines.forgetting.roads.event_log import look_at_event_log
 from orbit_pipelines.forgetting.roads.fence import look_at_fence
@@ -114,9 +116,25 @@ def verify_now(
         embedder: computes the vectors of the originals again; None leaves that road out, and says so.
     """
     snippets = read_snippets(connection, selection)
-    traces = remake_traces(connection, settings, selection, snippets, embedder)
+    traces = _remake(connection, settings, selection, snippets, embedder)
     scene = Scene(connection, settings, selection, snippets=lambda: snippets)
     return verify_absence(scene, [kind for kind in kinds if kind.stage is not Stage.CACHE], traces)
+
+
+def _remake(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    selection: Selection,
+    snippets: frozenset[str],
+    embedder: Embedder | None,
+) -> Traces:
+    """Make traces again, without vectors where the embedder doesn't answer or never made any that are stored."""
+    if embedder is not None:
+        is_known = connection.execute("select from memory.recipe where model = %s", [embedder.fingerprint]).rowcount
+        with suppress(EmbeddingFailed):
+            if is_known:
+                return remake_traces(connection, settings, selection, snippets, embedder)
+    return remake_traces(connection, settings, selection, snippets)
 
 
 def deepened(absences: Mapping[str, Absence], names: Iterable[str], depth: Depth) -> dict[str, Absence]:
