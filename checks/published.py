@@ -4,7 +4,7 @@ import dagster as dg
 
 from assets.diff_apply import diff_apply
 from checks.results import result_of
-from orbit_pipelines.checking import embeddings, exclusions, index, plans
+from orbit_pipelines.checking import embeddings, exclusions, forgotten, index, plans
 from orbit_pipelines.checking.build_of_run import find_published_build
 from orbit_pipelines.settings import load_settings
 from resources.database import MemoryDatabase
@@ -35,6 +35,20 @@ def index_equals_extraction(context: dg.AssetCheckExecutionContext, database: Me
     with database.connect() as connection:
         build = find_published_build(connection, context.run.run_id)
         return result_of(index.index_equals_extraction(connection, load_settings(), build))
+
+
+@dg.asset_check(asset=diff_apply)
+def no_artifact_of_a_forgotten_session(
+    context: dg.AssetCheckExecutionContext, database: MemoryDatabase
+) -> dg.AssetCheckResult:
+    """Memory holds nothing of a forgotten session: no chunk, no cached vector, no hash in lineage, no caught record.
+
+    What was forgotten after the last build over its person is `pending`. If it fails, a forget was stopped before its
+    end, or something other than a build wrote to memory: run the same forget again.
+    """
+    with database.connect() as connection:
+        build = find_published_build(connection, context.run.run_id)
+        return result_of(forgotten.no_artifact_of_a_forgotten_session(connection, load_settings(), build))
 
 
 @dg.asset_check(asset=diff_apply)

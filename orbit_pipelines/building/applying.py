@@ -108,7 +108,10 @@ def _rows_to_insert(publication: Publication, places: pl.DataFrame, fetched: pl.
 
 
 def record_changes(publication: Publication, diff: ChunkDiff) -> None:
-    """Write one ``memory.change`` row for every key that came, went or was described otherwise."""
+    """Write one ``memory.change`` row for every key that came, went or was described otherwise.
+
+    What is forgotten leaves its ids there, and no hash.
+    """
     changed_at = publication.connection.execute("select now()").fetchone()
     rows = [
         frame.select(*PLACE, "content_hash", "reason").with_columns(pl.lit(action.value).alias("action"))
@@ -119,6 +122,7 @@ def record_changes(publication: Publication, diff: ChunkDiff) -> None:
         )
     ]
     changes = pl.concat(rows).with_columns(
+        pl.when(pl.col("reason") != Reason.SESSION_FORGOTTEN.value).then("content_hash").alias("content_hash"),
         pl.lit(publication.build_id).alias("build_id"),
         pl.lit(changed_at[0] if changed_at else None, dtype=pl.Datetime("us", "UTC")).alias("changed_at"),
     )

@@ -13,6 +13,7 @@ import psycopg
 from orbit_pipelines.building.admissions import ADMISSIONS
 from orbit_pipelines.building.diff import SOURCE
 from orbit_pipelines.building.extraction import Extraction
+from orbit_pipelines.building.forgotten import log_forgotten
 from orbit_pipelines.building.scope import SESSION_KEY
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Reason
@@ -66,12 +67,14 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
             verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", verdict.value, kind == "reply"))
         elif kind == "pair":
             verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", Reason.SESSION_FORGOTTEN.value, False))
+    gone = pl.DataFrame(forgotten, schema=_FORGOTTEN, orient="row")
+    log_forgotten(gone)
     frame = pl.DataFrame(verdicts, schema=_VERDICTS, orient="row")
     is_forgotten = pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value
     return Recheck(
         snapshot=snapshot,
         # A forgotten session outranks a flag in it, and what stands against the pair what stands against its reply.
         verdicts=frame.sort(~is_forgotten, "is_of_reply", maintain_order=True).unique(SOURCE, keep="first"),
-        forgotten=pl.DataFrame(forgotten, schema=_FORGOTTEN, orient="row"),
+        forgotten=gone,
         kept_out=pl.DataFrame(kept_out, schema=ADMISSIONS, orient="row"),
     )

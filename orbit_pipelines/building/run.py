@@ -33,6 +33,7 @@ from orbit_pipelines.building.extraction import (
     extract,
     read_extraction,
 )
+from orbit_pipelines.building.forgotten import log_forgotten, without_forgotten
 from orbit_pipelines.building.forgotten_accounts import restore_tombstones
 from orbit_pipelines.building.hashing import key_fingerprint, load_hash_key
 from orbit_pipelines.building.installation import require_hash_key
@@ -260,6 +261,7 @@ class BuildRun:
             for part in self.workspace.parts(frame):
                 judged = judge(shape(self.workspace.read(frame, part)), sources, quarantined)
                 self.workspace.write("pairs", part, judged)
+                log_forgotten(judged.filter("is_forgotten"))
                 counts["rows"] += judged.height
                 counts["left_out"] += judged.filter(pl.col("verdict").is_not_null()).height
                 self.on_progress("pairing", judged.height)
@@ -288,6 +290,7 @@ class BuildRun:
         counts = {"rows": 0, "embedded": 0}
         for part in self.workspace.parts("chunks"):
             chunks = self.workspace.read("chunks", part)
+            chunks = without_forgotten(self.connection, chunks, stores, extraction.snapshot)
             vectors = embed_chunks(
                 self.connection,
                 chunks,

@@ -39,6 +39,15 @@ class RecentBuild:
 
 
 @dataclass(frozen=True, slots=True)
+class AdmissionStatus:
+    """What admission rules keep out: how many are in force, the sessions they match, the pairs that builds left out."""
+
+    rules: int
+    sessions: int
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryStatus:
     """How memory stands.
 
@@ -56,6 +65,7 @@ class MemoryStatus:
     running: tuple[RecentBuild, ...]
     troubles: tuple[RecentBuild, ...]
     workspaces: tuple[Path, ...]
+    admission: AdmissionStatus
 
     def as_json(self) -> dict[str, Any]:
         """Return the status as a dictionary."""
@@ -77,6 +87,7 @@ def read_memory_status(connection: psycopg.Connection[Any], settings: Settings, 
             " (select count(*) from orbitpilot.message where role = 'user' and is_active),"
             " (select count(*) from memory.chunk)"
         ).fetchone()
+        kept_out = connection.execute(statement("count_kept_out")).fetchone()
         is_behind, why_everything = _find_lag(connection, settings, embedder)
     accounts, pairs, chunks = counts or (0, 0, 0)
     recent = _recent_builds(connection)
@@ -91,6 +102,7 @@ def read_memory_status(connection: psycopg.Connection[Any], settings: Settings, 
         running=running,
         troubles=tuple(build for build in recent if build.is_dead or build.status in ("failed", "died", "superseded")),
         workspaces=_workspaces_left(connection, settings.workspaces, running),
+        admission=AdmissionStatus(*kept_out or (0, 0, 0)),
     )
 
 

@@ -239,6 +239,12 @@ def _memory_lines(memory: "MemoryStatus") -> list[str]:
         lines.append(f"pending     everything ({memory.why_everything}). Run: orbit build")
     else:
         lines.append("pending     changes since the last build. Run: orbit build")
+    kept_out = memory.admission
+    if kept_out.rules or kept_out.pairs:
+        lines.append(
+            f"admission   {kept_out.rules:,} rules match {kept_out.sessions:,} sessions; {kept_out.pairs:,} of their"
+            " pairs are not_admitted. List the rules: orbit admission list"
+        )
     lines += [f"running     {_described(build)}" for build in memory.running]
     for build in memory.troubles[:TROUBLES_SHOWN]:
         lines.append(f"trouble     {_described(build)}")

@@ -11,7 +11,7 @@ import typer
 from orbit_pipelines.cli.failures import explain
 from orbit_pipelines.cli.options import Agent, AsJson, User
 from orbit_pipelines.errors import ImportFailed, NoConversation, UnknownExportFormat
-from orbit_pipelines.model import DEFAULT_AGENT, Store
+from orbit_pipelines.model import DEFAULT_AGENT, Reason, Store
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -224,6 +224,9 @@ def _summary(file: str, result: "ImportResult", problems: "Problems", *, is_dry:
     lines.append(f"  pairs     {result.pairs_new:,} new")
     if result.flagged:
         lines.append(f"  flagged   {result.flagged:,} not to be remembered, as the file says")
+    if result.session_forgotten:
+        sessions = "1 session is" if result.session_forgotten == 1 else f"{result.session_forgotten:,} sessions are"
+        lines.append(f"  {Reason.SESSION_FORGOTTEN}  {sessions} kept as history only, and never in memory again")
     if problems.counts:
         lines.append("  problems  " + ", ".join(f"{count:,} {kind}" for kind, count in problems.counts.items()))
         for kind, count in problems.counts.items():

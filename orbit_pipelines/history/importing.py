@@ -4,6 +4,7 @@ A file is one transaction. Its sessions are staged batch by batch and merged by 
 rules, each in the statement that keeps it, and this module their order. The same file twice changes no row.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass
@@ -16,8 +17,9 @@ from orbit_pipelines.history.accounts import require_account
 from orbit_pipelines.history.identity import SessionNames, identify_messages
 from orbit_pipelines.history.staging import batch_sessions, read_ahead, stage_batch
 from orbit_pipelines.history.stream import ParsedSession
-from orbit_pipelines.model import Store
+from orbit_pipelines.model import Reason, Store
 
+_LOGGER = logging.getLogger(__name__)
 Progress = Callable[[int], None]
 """Told how many messages were read so far, after every batch."""
 
@@ -39,8 +41,9 @@ class ImportResult:
 
     ``messages_changed`` counts what the file says otherwise, not messages that only moved along; a session is
     changed when anything in it was: grown by new messages, edited by anything else, or both. ``flagged`` counts user
-    messages that this import set to not remembered, new ones and known ones. A session in several pieces counts once,
-    its messages as often as the file holds them.
+    messages that this import set to not remembered, new ones and known ones. ``session_forgotten`` counts sessions of
+    the file that are forgotten: they are stored like the others, as history, and stay out of memory. A session in
+    several pieces counts once, its messages as often as the file holds them.
     """
 
     sessions_new: int = 0
@@ -56,6 +59,7 @@ class ImportResult:
     messages_deleted: int = 0
     pairs_new: int = 0
     flagged: int = 0
+    session_forgotten: int = 0
 
     @property
     def changed_anything(self) -> bool:
@@ -186,7 +190,10 @@ class _Import:
             self._conn.execute("analyze mirrored_message")
             [deleted] = self._counts("delete_unmirrored_messages")
             self._deleted += deleted
-        new, changed, grown, edited, unchanged = self._counts("count_imported_sessions")
+        [(new, changed, grown, edited, unchanged, forgotten)] = self._run("count_imported_sessions").fetchall()
+        for session_id in forgotten:
+            key = "/".join((*self._key.values(), session_id))
+            _LOGGER.info("%s: session %s is kept as history only", Reason.SESSION_FORGOTTEN, key)
         self._conn.execute(
             "drop table incoming_session, incoming_message, incoming_left_behind, stored_message, former_pair,"
             " merged_branch, imported_session, mirrored_message"
@@ -205,6 +212,7 @@ class _Import:
             messages_deleted=self._deleted,
             pairs_new=self._pairs,
             flagged=self._flagged,
+            session_forgotten=len(forgotten),
         )
 
     def _run(self, name: str) -> psycopg.Cursor[Any]:

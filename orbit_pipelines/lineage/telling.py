@@ -59,6 +59,12 @@ def notices(story: Story) -> list[str]:
         said.append("The session was deleted.")
     if facts.session_forgotten_at is not None:
         said.append(f"The session was forgotten{_on(facts.session_forgotten_at)}.")
+    if facts.admitted_below is not None and story.pair_index is not None:
+        said.append(
+            "An admission rule keeps it out of memory: orbit admission list"
+            if story.pair_index >= facts.admitted_below
+            else "An admission rule keeps the session out now; memory had this pair before, so it follows what changes."
+        )
     if facts.source_reason is not None:
         said.append(f"Chat history is not included for this person: {facts.source_reason}.")
     return said

@@ -77,7 +77,8 @@ class PairFacts:
 
     ``flag_is_new``: set, lifted or written since the last build over this person looked. ``run_is_flagged``: it, or
     another user message that the same reply answered, is not to be remembered. The source's status is the one the
-    builds found last; None before the first.
+    builds found last; None before the first. ``admitted_below``: where an admission rule keeps the session out, the
+    number below which its pairs stay.
     """
 
     is_flagged: bool
@@ -88,6 +89,7 @@ class PairFacts:
     session_forgotten_at: datetime | None
     source_status: str | None
     source_reason: Reason | None
+    admitted_below: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

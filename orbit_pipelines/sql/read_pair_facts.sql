@@ -16,7 +16,11 @@ select coalesce(message.not_remembered, pair.not_remembered, false) as is_flagge
        session.session_id is null as session_is_deleted,
        tombstone.forgotten_at as session_forgotten_at,
        status.status as source_status,
-       status.reason as source_reason
+       status.reason as source_reason,
+       (select kept.admitted_below
+          from memory.kept_out as kept
+         where (kept.user_id, kept.agent_id, kept.session_id)
+             = (asked.user_id, asked.agent_id, asked.session_id)) as admitted_below
   from (select %(user)s::text, %(agent)s::text, %(session)s::text, %(pair)s::int)
        as asked (user_id, agent_id, session_id, pair_index)
   left join memory.pair as pair using (user_id, agent_id, session_id, pair_index)
