@@ -4,7 +4,7 @@ select chunk.source_key, chunk.source_id, chunk.chunk_index, chunk.session_id, c
   from memory.chunk as chunk
  where (chunk.user_id, chunk.agent_id) = (%(user_id)s, %(agent_id)s)
    and chunk.recipe = any (array(select recipe.recipe from memory.recipe as recipe where recipe.model = %(model)s))
-   and chunk.session_id is distinct from %(beside_session)s
+   and (%(beside_session)s::text is null or chunk.session_id is distinct from %(beside_session)s)
    and not exists (select from memory.tombstone as tombstone
                     where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
                         = (chunk.user_id, chunk.agent_id, chunk.session_id))

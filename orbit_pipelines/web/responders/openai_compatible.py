@@ -45,13 +45,13 @@ class OpenAICompatibleResponder:
 
         failure = None
         try:
-            stream = self._client.chat.completions.create(
+            with self._client.chat.completions.create(
                 model=str(self._settings.chat_model), messages=messages_of(question), stream=True
-            )
-            for chunk in stream:
-                piece = chunk.choices[0].delta.content if chunk.choices else None
-                if piece:
-                    yield piece
+            ) as stream:
+                for chunk in stream:
+                    piece = chunk.choices[0].delta.content if chunk.choices else None
+                    if piece:
+                        yield piece
         except openai.APITimeoutError:
             failure = f"did not answer within {self._settings.chat_timeout:g} s; raise ORBIT_CHAT_TIMEOUT"
         except openai.APIStatusError as error:
