@@ -7,9 +7,13 @@ import polars as pl
 import psycopg
 import pyarrow as pa
 
-from orbit_pipelines.errors import OrbitError
+from orbit_pipelines.errors import OrbitError, UsageError
 
 MEND = "Mend the named fault, run the same command again, then preview; don't remove origins or corpus by hand."
+
+
+BEFORE_FENCE = ("selection", "tombstones")
+"""What comes before anything is deleted, by the names it has in errors."""
 
 
 class ForgetFailed(OrbitError):
@@ -17,7 +21,7 @@ class ForgetFailed(OrbitError):
 
     def __init__(self, store: str, seen: str) -> None:
         standing = (
-            "Nothing was changed" if store == "tombstones" else "The tombstones stand, so nothing of it comes back"
+            "Nothing was deleted" if store in BEFORE_FENCE else "The tombstones stand, so nothing of it comes back"
         )
         super().__init__(f"The forget stopped at {store}: {seen.rstrip('.')}. {standing}. {MEND}")
         self.store = store
@@ -32,7 +36,7 @@ def naming(store: str) -> Iterator[None]:
     """
     try:
         yield
-    except ForgetFailed:
+    except (ForgetFailed, UsageError):
         raise
     except OrbitError as error:
         raise ForgetFailed(store, str(error)) from error

@@ -81,7 +81,7 @@ def preview(
         request: whose ``dry_run`` doesn't matter here.
         kinds: the registry.
     """
-    with connection.transaction():
+    with naming("selection"), connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
         selection = resolve(connection, request.selectors)
         return Report(selection, _find(_scene(connection, settings, selection, request), kinds), dry_run=True)
@@ -116,7 +116,8 @@ def forget(
         current = preview(connection, settings, request, kinds)
         if current.digest != request.if_plan:
             raise PlanChanged(current, request.if_plan)
-    selection = resolve(connection, request.selectors)
+    with naming("selection"):
+        selection = resolve(connection, request.selectors)
     scene = _scene(connection, settings, selection, request, telling.on_wait)
     if selection.is_empty:
         return Report(selection, _find(scene, kinds), dry_run=False, verified={})
