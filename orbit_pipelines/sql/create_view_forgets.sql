@@ -2,7 +2,8 @@
 create view forgets as
 select forgotten.user_id, forgotten.agent_id, forgotten.session_id, forgotten.forgotten_at,
        max(removed.build_id) as build_id,
-       count(removed.build_id)::integer as chunks
+       count(removed.build_id)::integer as chunks,
+       forgotten.receipt_number, forgotten.receipt_issued_at
   from mirrored_forgets as forgotten
   left join changes as removed
     on removed.user_id = forgotten.user_id

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
+from psycopg.types.json import Jsonb
 
 from orbit_pipelines.lineage.forgetting import blank_hashes, find_account, find_hashes, remove_account
 from orbit_pipelines.lineage.mirror import mirror_lineage
@@ -200,12 +201,20 @@ def test_the_view_of_forgets_tells_each_tombstone_and_what_left_by_it(
     forget_in_database(connection, MARA, "garden")
     connection.execute("update memory.tombstone set reason = 'because of the divorce'")
     connection.execute("insert into memory.tombstone (user_id, agent_id, session_id) values ('noor', 'a', 'unknown')")
+    for number, sessions in ((1, [["orbitpilot", "garden"]]), (2, [["orbitpilot", "garden"], ["a", "b"]]), (3, [])):
+        receipt = {"receipt": {"selected": {"sessions": sessions}}}
+        digest = "abcd"[number] * 64
+        connection.execute(
+            "insert into memory.forget (number, user_id, issued_at, digest, previous, receipt)"
+            " values (%s, 'mara', now(), %s, (select max(digest) from memory.forget), %s)",
+            [number, digest, Jsonb(receipt)],
+        )
     mirror_lineage(connection, tmp_path)
 
-    columns = "user_id, agent_id, session_id, build_id, chunks, forgotten_at is not null"
+    columns = "user_id, agent_id, session_id, build_id, chunks, forgotten_at is not null, receipt_number"
     assert query(tmp_path, f"select {columns} from forgets order by all") == [
-        ("mara", "orbitpilot", "garden", build, 2, True),
-        ("noor", "a", "unknown", None, 0, True),
+        ("mara", "orbitpilot", "garden", build, 2, True, 2),
+        ("noor", "a", "unknown", None, 0, True, None),
     ]
     assert files_with(tmp_path, b"divorce") == []
 
