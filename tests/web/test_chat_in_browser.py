@@ -1,0 +1,196 @@
+"""The chat in a real browser: with scripts and without, by keyboard, on a small screen, in the dark."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page, expect, sync_playwright
+
+from orbit_pipelines.model import Store
+from tests.web.browsing import CHROMIUM, FLAGS, TIMEOUT, Visitors, needs_browser, serving
+from tests.web.conftest import Pages
+from tests.web.everything import everything
+
+pytestmark = needs_browser
+
+EYE = "Do not remember this message"
+PENDING = "Remembered, from the next build on"
+
+
+@pytest.fixture
+def visitors(pages: Pages) -> Iterator[Visitors]:
+    """People with browsers of their own; Ann and Bob have accounts."""
+    expect.set_options(timeout=TIMEOUT)
+    for user in ("ann", "bob"):
+        pages.account(user)
+    with serving(pages.app) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        visitors = Visitors(address, browser)
+        yield visitors
+        browser.close()
+        assert visitors.outside == []
+
+
+def complaints(page: Page) -> list[str]:
+    """Collect what the browser complains of: errors of scripts, and what the content security policy stopped."""
+    heard: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            heard.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    return heard
+
+
+def say(page: Page, text: str, *, within: str = "main") -> None:
+    """Say something in a composer."""
+    page.locator(f"{within} textarea").fill(text)
+    page.locator(within).get_by_role("button", name="Send").click()
+
+
+def test_a_reply_is_streamed_and_the_eye_and_catch_work_by_keyboard(pages: Pages, visitors: Visitors) -> None:
+    page = visitors.person("ann")
+    heard = complaints(page)
+    pages.listener.answers = ["Plums ", "are <b>ripe</b>."]
+
+    page.locator("main textarea").fill("Plums?")
+    page.keyboard.press("Control+Enter")
+
+    expect(page.locator("main .orbit-label")).to_have_text(PENDING)
+    expect(page.locator("main .orbit-turn-assistant .orbit-text")).to_have_text("Plums are <b>ripe</b>.")
+    expect(page.locator("main textarea")).to_be_focused()
+    eye = page.get_by_role("button", name=EYE)
+    expect(eye).to_have_attribute("aria-pressed", "false")
+    expect(eye.locator("use")).to_have_attribute("href", re.compile("#eye$"))
+    eye.focus()
+    page.keyboard.press("Enter")
+    expect(eye).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("main .orbit-label")).to_have_text("Not remembered, already out of memory")
+    expect(page.locator("main .orbit-label .badge")).to_have_text("Not remembered")
+    expect(page.get_by_role("status")).to_have_text("Not remembered, already out of memory")
+    expect(eye).to_be_focused()
+    assert page.evaluate("getComputedStyle(document.querySelector('main .bi-eye-slash')).fill") != "none"
+    page.locator("main").get_by_role("button", name="Catch").click()
+    expect(page.locator("main")).to_contain_text("The blink is kept out of memory")
+    page.get_by_role("link", name="Caught as a blink").click()
+    expect(page.locator("main .orbit-text")).to_have_text("Plums are <b>ripe</b>.")
+    expect(page.get_by_role("button", name="Keep this out of memory")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Keep this out of memory").click()
+    expect(page.locator("main .orbit-label")).to_have_text(PENDING)
+    assert heard == []
+
+
+def test_the_docked_window_goes_on_with_the_running_session(pages: Pages, visitors: Visitors) -> None:
+    page = visitors.person("ann")
+    heard = complaints(page)
+    say(page, "Plums?")
+    expect(page.locator("main .orbit-label")).to_have_count(1)
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+
+    page.goto("/blinks/")
+    dock = page.locator("details[data-dock]")
+    expect(dock.locator("textarea")).to_be_hidden()
+    assert not any("/orbitpilot/thread/" in url for url in requested)
+    dock.locator("summary").click()
+    expect(dock.locator(".orbit-label")).to_have_count(1)
+    expect(dock.locator(".orbit-notice")).to_have_text("Conversations are remembered so I can help you better")
+    say(page, "And pears?", within="details[data-dock]")
+    expect(dock.locator(".orbit-label")).to_have_count(2)
+    dock.get_by_role("button", name=EYE).last.click()
+    expect(dock.locator(".orbit-label").last).to_have_text("Not remembered, already out of memory")
+    expect(dock.locator(".orbit-label").first).to_have_text(PENDING)
+
+    assert page.url.endswith("/blinks/")
+    assert [turn.text for turn in pages.listener.questions[-1].thread] == ["Plums?", "Indeed.", "And pears?"]
+    assert heard == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_guest_chats_and_leaves_nothing(pages: Pages, visitors: Visitors, scripts: bool) -> None:
+    before = everything(pages.world)
+    page = visitors.guest(java_script_enabled=scripts)
+    heard = complaints(page)
+
+    page.goto("/")
+    for number, text in enumerate(("Plums?", "And pears?"), start=1):
+        say(page, text)
+        expect(page.locator("main .orbit-turn-assistant")).to_have_count(number)
+        expect(page.locator("main").get_by_role("button", name="Send")).to_be_enabled()
+
+    assert [turn.text for turn in pages.listener.questions[-1].thread] == ["Plums?", "Indeed.", "And pears?"]
+    assert everything(pages.world) == before
+    expect(page.get_by_role("button", name=EYE)).to_have_count(0)
+    expect(page.locator("main .orbit-notice")).to_contain_text("Create a free account")
+    page.reload()
+    assert heard == []
+
+
+def test_everything_works_without_scripts(pages: Pages, visitors: Visitors) -> None:
+    page = visitors.person("ann", java_script_enabled=False)
+
+    say(page, "Plums?")
+    expect(page.locator("main .orbit-label")).to_have_text(PENDING)
+    page.get_by_role("button", name=EYE).click()
+    expect(page.locator("main .orbit-label")).to_have_text("Not remembered, already out of memory")
+    page.get_by_role("button", name=EYE).click()
+    expect(page.locator("main .orbit-label")).to_have_text(PENDING)
+    page.locator("main").get_by_role("button", name="Catch").click()
+    expect(page.get_by_role("link", name="Caught as a blink")).to_be_visible()
+    page.get_by_role("button", name="Close this conversation").click()
+    expect(page.locator("main")).to_contain_text("closed on")
+    page.get_by_role("button", name=EYE).click()
+    expect(page.locator("main .orbit-label")).to_contain_text("Not remembered")
+    assert "/orbitpilot/session/" in page.url
+    page.locator("details[data-dock] summary").click()
+    say(page, "Pears?", within="details[data-dock]")
+    expect(page.locator("main .orbit-label")).to_have_text(PENDING)
+    assert page.url.endswith("/orbitpilot/#latest")
+    page.get_by_role("button", name="Français").click()
+    expect(page.locator("main .orbit-notice")).to_have_text(
+        "Les conversations sont mémorisées pour que je puisse vous aider mieux"
+    )
+    expect(page.get_by_role("button", name="Ne pas mémoriser ce message")).to_have_count(1)
+
+
+def test_a_second_person_gets_nowhere_with_the_firsts_ids(pages: Pages, visitors: Visitors) -> None:
+    message, _ = pages.world.say(Store("ann"), "s1", "Plums?", "> Ripe.")
+    handle = pages.handle(message)
+    page = visitors.person("bob")
+    say(page, "Mine.")
+    eye = page.locator("main").get_by_role("button", name=EYE)
+    expect(eye).to_have_count(1)
+
+    page.locator("main [data-eye] input[name=message_id]").evaluate("(field, id) => { field.value = id; }", handle)
+    eye.click()
+
+    expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+    answer = page.goto("/orbitpilot/session/?session=s1")
+    assert answer is not None
+    assert answer.status == 404
+    assert pages.world.sql("select count(*) from orbitpilot.message where not_remembered") == [(0,)]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_it_is_readable_on_a_small_screen_and_in_the_dark(pages: Pages, visitors: Visitors, scripts: bool) -> None:
+    pages.world.say(Store("ann"), "s1", "Plums?" * 60, "> " + "Ripe" * 200)
+    pages.world.sql("update orbitpilot.account set is_admin = true")
+    page = visitors.person(
+        "ann", java_script_enabled=scripts, viewport={"width": 360, "height": 640}, color_scheme="dark"
+    )
+    say(page, "Plum" * 100)
+
+    for path in (
+        *("/orbitpilot/", "/orbitpilot/sessions/", "/orbitpilot/session/?session=s1", "/blinks/", "/account/"),
+        *("/memory/", "/admin/sources/"),
+    ):
+        page.goto(path)
+        page.locator("details[data-dock] summary").click() if page.locator("details[data-dock]").count() else None
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        background, ink = page.evaluate(
+            "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+        )
+        assert max(map(int, background.strip("rgb()").split(","))) < 60, path
+        assert min(map(int, ink.strip("rgb()").split(","))) > 180, path
