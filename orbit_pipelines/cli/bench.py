@@ -135,6 +135,60 @@ def import_command(
         _show(machine.sentence, import_tables(imported))
 
 
+@bench.command("forget")
+def forget_command(
+    dataset: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset", metavar="FILE", help="Conversations with questions and evidence, as LoCoMo's. [its own]"
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The first round's; each round takes the next.")] = 1,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="How often to choose anew.")] = 3,
+    part: Annotated[
+        float, typer.Option("--part", min=0.01, max=0.99, metavar="P", help="How much of each person's sessions.")
+    ] = 0.25,
+    speed: Annotated[bool, typer.Option("--speed", help="Measure the seconds of a forget instead.")] = False,
+    chunks: Annotated[
+        int, typer.Option("--chunks", min=500, metavar="N", help="With --speed: how large the store is, about.")
+    ] = 100_000,
+    as_json: AsJson = False,
+) -> None:
+    """Forget sessions at random, and look what leaks, what comes back by builds, imports and crashes, and what is lost.
+
+    Fails (exit code 1) when anything does. With --speed: how long a forget takes in a large store.
+
+    Example: orbit bench forget --seed 7 --rounds 5
+    """
+    from orbit_pipelines.bench.conversations import read_conversations
+    from orbit_pipelines.bench.forget_tables import forget_tables, speed_table
+    from orbit_pipelines.bench.forgetting import measure_forgetting
+    from orbit_pipelines.bench.forgetting_speed import measure_speed
+    from orbit_pipelines.bench.machine import describe_machine
+    from orbit_pipelines.bench.places import open_place
+    from orbit_pipelines.cli.output import print_json
+    from orbit_pipelines.settings import load_settings
+
+    samples = read_conversations(dataset)
+    with _progress() as announce, open_place(load_settings()) as place:
+        machine = describe_machine(place.server_url)
+        if speed:
+            took = measure_speed(place, chunks, announce=announce)
+            told, tables, is_clean = took.as_json(), [speed_table(took)], True
+        else:
+            measured = measure_forgetting(place, samples, range(seed, seed + rounds), part, announce)
+            is_clean = all(each.is_clean for each in measured)
+            told = {"is_clean": is_clean, "rounds": [each.as_json() for each in measured]}
+            tables = forget_tables(measured)
+    if as_json:
+        print_json(told)
+    else:
+        _show(machine.sentence, tables)
+    if not is_clean:
+        typer.echo("Error: evidence of forgotten sessions was found, or other evidence was lost.", err=True)
+        raise typer.Exit(1)
+
+
 @contextmanager
 def _progress() -> "Iterator[Callable[[str], None]]":
     """Show what is done at the moment, and leave nothing behind when the terminal's owner has enough of it."""

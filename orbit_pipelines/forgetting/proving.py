@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Depth, Scene, Touched
 from orbit_pipelines.forgetting.physical.bytes_gone import IDS_ONLY, STATISTICS, BytesReport, remove_bytes, tables_of
 from orbit_pipelines.forgetting.physical.rewriting import vacuum
-from orbit_pipelines.forgetting.physical.still_held import may_still_hold
 from orbit_pipelines.forgetting.traces import Traces, read_traces, remake_traces
 from orbit_pipelines.forgetting.verifying import deepened
 
@@ -43,48 +42,53 @@ def take_traces(scene: Scene, *, physical: bool) -> Traces:
     return traces | remake_traces(scene.connection, scene.settings, scene.selection, snippets)
 
 
-def deepen(
-    scene: Scene,
-    kinds: Sequence[ArtifactKind],
-    purged: Mapping[str, Touched],
-    verified: Mapping[str, Absence],
-    traces: Traces,
-    *,
-    physical: bool,
+def vacuum_touched(scene: Scene, kinds: Iterable[ArtifactKind], purged: Mapping[str, Touched]) -> dict[str, str | None]:
+    """Vacuum the tables that a purge took rows from; return why dead rows may still be in each, None when none are.
+
+    Before anything is verified: what the planner keeps of those rows goes with them.
+    """
+    touched = [kind for kind in kinds if purged.get(kind.name, Touched()).count]
+    return {each.table: each.problem for each in vacuum(scene.connection, tables_of(touched))}
+
+
+def deepen(kinds: Sequence[ArtifactKind], verified: Mapping[str, Absence], vacuumed: Mapping[str, str | None]) -> Proof:
+    """Return what may be said after a vacuum.
+
+    Args:
+        kinds: the registry.
+        verified: kind and road → what was found; nothing, or there is no depth to be told.
+        vacuumed: as ``vacuum_touched`` returned it.
+    """
+    clean = {table for table, problem in vacuumed.items() if problem is None}
+    return Proof(
+        deepened(verified, _wholly_in(kinds, clean), Depth.VACUUMED),
+        None,
+        (
+            *(f"{table}: {problem}" for table, problem in vacuumed.items() if problem is not None),
+            "bytes of deleted rows in the server's files: they were not looked for (--physical does)",
+        ),
+    )
+
+
+def deepen_to_bytes(
+    scene: Scene, kinds: Sequence[ArtifactKind], verified: Mapping[str, Absence], traces: Traces
 ) -> Proof:
-    """Vacuum what the purge touched, or write it anew and look for its bytes; return what may be said then.
+    """Write the tables of all kinds anew, which locks them, look for bytes in the server's files, and say what may be.
 
     Args:
         scene: its connection is in autocommit, outside a transaction.
         kinds: the registry.
-        purged: kind → what went.
-        verified: kind and road → what was found; nothing, or there is no depth to be told.
-        traces: as ``take_traces`` returned them.
-        physical: whether to write the tables anew, which locks them, and to search the server's files.
+        verified: as for ``deepen``.
+        traces: as ``take_traces`` returned them for this.
     """
-    if physical:
-        report = remove_bytes(scene.connection, tables_of(kinds), traces)
-        problems, seen = report.problems, set(report.locked)
-        reservations = (*report.reservations, *may_still_hold(scene.connection))
-    else:
-        report = None
-        touched = [kind for kind in kinds if purged.get(kind.name, Touched()).count]
-        tables = tables_of(touched)
-        problems = {each.table: each.problem for each in vacuum(scene.connection, tables) if each.problem is not None}
-        seen = set(tables)
-        reservations = (
-            *(f"{table}: {problem}" for table, problem in problems.items()),
-            "bytes of deleted rows in the server's files: they were not looked for (--physical does)",
-            *may_still_hold(scene.connection),
-        )
-    deeper = deepened(verified, _wholly_in(kinds, seen - problems.keys()), Depth.VACUUMED)
-    if report is not None:
-        if report.is_proven and report.is_rewritten:
-            deeper = deepened(deeper, _wholly_in(kinds, seen), Depth.BYTES_GONE)
-        if report.not_verifiable is None:
-            depth = Depth.BYTES_GONE if report.is_proven else Depth.VACUUMED
-            deeper[BYTES] = Absence(report.found, depth)
-    return Proof(deeper, report, reservations)
+    report = remove_bytes(scene.connection, tables_of(kinds), traces)
+    clean = set(report.locked) - report.problems.keys()
+    deeper = deepened(verified, _wholly_in(kinds, clean), Depth.VACUUMED)
+    if report.is_proven:
+        deeper = deepened(deeper, _wholly_in(kinds, clean), Depth.BYTES_GONE)
+    if report.not_verifiable is None:
+        deeper[BYTES] = Absence(report.found, Depth.BYTES_GONE if report.is_proven else Depth.VACUUMED)
+    return Proof(deeper, report, report.reservations)
 
 
 def locked_tables(kinds: Iterable[ArtifactKind]) -> tuple[str, ...]:

@@ -19,7 +19,15 @@ from orbit_pipelines.errors import OrbitError
 from orbit_pipelines.forgetting.failures import MEND, naming
 from orbit_pipelines.forgetting.fence import raise_fence
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Scene, Stage, Touched, in_order
-from orbit_pipelines.forgetting.proving import Proof, deepen, locked_tables, take_traces
+from orbit_pipelines.forgetting.physical.still_held import may_still_hold
+from orbit_pipelines.forgetting.proving import (
+    Proof,
+    deepen,
+    deepen_to_bytes,
+    locked_tables,
+    take_traces,
+    vacuum_touched,
+)
 from orbit_pipelines.forgetting.receipt_book import issue_receipt
 from orbit_pipelines.forgetting.receipt_content import describe_forget
 from orbit_pipelines.forgetting.registry import KINDS
@@ -58,10 +66,11 @@ class NotVerified(OrbitError):
 class Progress:
     """Whom a forget tells how it goes on.
 
-    ``on_kind``: each kind's turn. ``on_wait``: that a publish is waited for. ``on_lock``: the tables, everybody's, that
-    nobody can use while they are written anew.
+    ``on_fence``: from now on nothing of it can be reached. ``on_kind``: each kind's turn. ``on_lock``: the tables,
+    everybody's, that nobody can use while they are written anew. ``on_wait``: that a publish is waited for.
     """
 
+    on_fence: Callable[[], None] = lambda: None
     on_kind: Callable[[str], None] = lambda _name: None
     on_lock: Callable[[tuple[str, ...]], None] = lambda _tables: None
     on_wait: Callable[[], None] = lambda: None
@@ -123,6 +132,7 @@ def forget(
         return Report(selection, _find(scene, kinds), dry_run=False, verified={})
     with naming("tombstones"):
         raise_fence(connection, settings, selection)
+    telling.on_fence()
     with naming("traces"):
         traces = take_traces(scene, physical=request.physical)
     # A cache is counted as it goes: its rows are the store's, and reading them first takes as long as deleting them.
@@ -144,6 +154,8 @@ def forget(
     evidence = [kind for kind in kinds if kind.stage is Stage.EVIDENCE]
     others = [kind for kind in kinds if kind.stage is not Stage.EVIDENCE]
     purge(others)
+    with naming("vacuum"):
+        vacuumed = vacuum_touched(scene, kinds, purged)
     with naming("verification"):
         verification = verify_absence(scene, others, traces)
     require_absence(verification.absences)
@@ -153,8 +165,10 @@ def forget(
     require_absence(verified)
     if request.physical:
         telling.on_lock(locked_tables(kinds))
-    with naming("tables" if request.physical else "vacuum"):
-        proof = deepen(scene, kinds, purged, verified, traces, physical=request.physical)
+        with naming("tables"):
+            proof = deepen_to_bytes(scene, kinds, verified, traces)
+    else:
+        proof = deepen(kinds, verified, vacuumed)
     report = require_absence(proof.verified)
     with naming("receipts"):
         return replace(report, receipt=_issue(scene, request, report, purged, proof, verification.not_looked))
@@ -215,7 +229,7 @@ def _issue(
         purged=purged,
         verified=proof.verified,
         physical=None if proof.physical is None else proof.physical.as_json(),
-        not_covered=(*not_looked, *proof.not_covered),
+        not_covered=(*not_looked, *proof.not_covered, *may_still_hold(scene.connection)),
         user_hash=user_hash,
     )
     issued = issue_receipt(

@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from orbit_pipelines.database.statements import statement
+
 _DEAD = re.compile(r"(\d+) (?:are dead but not yet removable|dead row versions cannot be removed yet)")
 _MISSED = re.compile(r"tuples missed: (\d+)")
 _WAIT_FOR_LOCK = "60s"
+
+CAN_CLEAR_STATISTICS = 180000
+"""The first version of PostgreSQL that drops the statistics of a column when asked to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +28,15 @@ class Vacuumed:
 
 
 def vacuum(connection: psycopg.Connection[Any], tables: Sequence[str]) -> list[Vacuumed]:
-    """Have dead rows removed from tables and all their indexes, and fresh statistics gathered.
+    """Have dead rows removed from tables and all their indexes, and statistics gathered from the rows that stay.
 
-    Readers and writers go on meanwhile.
+    Readers and writers go on meanwhile. The statistics of an empty table would keep what its last rows said.
 
     Args:
         connection: in autocommit, outside a transaction.
         tables: schema-qualified.
     """
+    _clear_statistics(connection, tables)
     command = "vacuum (verbose, analyze, index_cleanup on, truncate off) {}"
     return [_vacuum(connection, table, command) for table in tables]
 
@@ -42,7 +48,15 @@ def rewrite(connection: psycopg.Connection[Any], tables: Sequence[str]) -> list[
         connection: in autocommit, outside a transaction.
         tables: schema-qualified.
     """
+    _clear_statistics(connection, tables)
     return [_vacuum(connection, table, "vacuum (full, verbose, analyze) {}") for table in tables]
+
+
+def _clear_statistics(connection: psycopg.Connection[Any], tables: Sequence[str]) -> None:
+    """Drop the sample values that the planner keeps of hashes; before PostgreSQL 18 only an analyze replaces them."""
+    if connection.info.server_version >= CAN_CLEAR_STATISTICS:
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            connection.execute(statement("clear_hash_statistics"), {"tables": list(tables)})
 
 
 def _vacuum(connection: psycopg.Connection[Any], table: str, command: str) -> Vacuumed:

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from orbit_pipelines.forgetting.physical.rewriting import CAN_CLEAR_STATISTICS
 from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, spellings, texts_with
 
 
@@ -11,6 +12,9 @@ def look_at_statistics(sight: Sight) -> Look:
         "select tablename || '.' || attname, concat_ws(chr(10), most_common_vals::text, histogram_bounds::text,"
         "       most_common_elems::text) from pg_stats where schemaname = 'memory'"
     ).fetchall()
-    needles = spellings(sight.traces.needles) + [each.hex() for each in sight.traces.hashes]
-    held = texts_with(pl.Series([row[1] for row in rows], dtype=pl.String), needles)
-    return look([rows[row][0] for row in held.arg_true().to_list()], len(rows))
+    # Before that version a hash stays until the table is analyzed while it holds rows; nobody can do anything about it.
+    can_clear = sight.connection.info.server_version >= CAN_CLEAR_STATISTICS
+    hashes = [each.hex() for each in sight.traces.hashes] if can_clear else []
+    held = texts_with(pl.Series([row[1] for row in rows], dtype=pl.String), spellings(sight.traces.needles) + hashes)
+    reservation = None if can_clear else "keyed hashes stay in them until tables are analyzed while they hold rows"
+    return look([rows[row][0] for row in held.arg_true().to_list()], len(rows), reservation)
