@@ -167,6 +167,5 @@ def _announce(service: "Service") -> None:
 
     typer.echo(f"{service.title:<16}{service.address.url if service.address else 'runs'}")
     if service.name == "web":
-        typer.echo(
-            f"{'':<16}People of the sample sign in once they have a password: {command_name()} account password mara"
-        )
+        typer.echo(f"{'':<16}An account that is there already signs in once it has a password, the sample's too:")
+        typer.echo(f"{'':<16}{command_name()} account password USER")

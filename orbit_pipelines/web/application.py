@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
@@ -21,6 +22,9 @@ from orbit_pipelines.web.responders.protocol import Responder
 from orbit_pipelines.web.responders.registry import create_responder
 from orbit_pipelines.web.security import BodyLimit, SecurityHeaders
 from orbit_pipelines.web.site import Site
+
+THREADS = 200
+"""Requests at work at once."""
 
 SESSION_COOKIE = "orbit_session"
 SECONDS_SIGNED_IN = 14 * 24 * 60 * 60
@@ -42,6 +46,8 @@ def create_app(
 
     @asynccontextmanager
     async def live(app: FastAPI) -> AsyncIterator[None]:
+        # Each reply that is being streamed holds one while it lasts; the database's own limit is apart.
+        current_default_thread_limiter().total_tokens = THREADS
         yield
         database.close()
 

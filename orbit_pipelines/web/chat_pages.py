@@ -84,9 +84,16 @@ def say(
     request: Request,
     text: Annotated[str, Form()] = "",
     thread: Annotated[str, Form()] = "[]",
+    speaker: Annotated[str | None, Form()] = None,
     next: Annotated[str | None, Form()] = None,
 ) -> Response:
-    """Take what somebody says, and answer with the reply: streamed to a script, else as the page it appears on."""
+    """Take what somebody says, and answer with the reply: streamed to a script, else as the page it appears on.
+
+    ``speaker`` is who looked at the page: where that is nobody's session any more, what is said isn't taken as a
+    guest's, of whom nothing is stored.
+    """
+    if speaker and (visit.person is None or visit.person.user_id != speaker):
+        raise HTTPException(status.HTTP_401_UNAUTHORIZED)
     said, _ = clean_text(text.replace("\r\n", "\n").strip())
     if not said or len(said) > LONGEST_MESSAGE:
         raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE if said else status.HTTP_400_BAD_REQUEST)

@@ -21,7 +21,10 @@ from orbit_pipelines.web.proxies import user_named_by_proxy
 from orbit_pipelines.web.site import Site, site_of
 
 USER, EPOCH = "user", "epoch"
-"""What the session cookie says of somebody who is signed in."""
+"""What the session cookie says of somebody who has signed in."""
+
+_KNOWN = "known"
+"""Whom the proxy has named before; it signs nobody in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ def open_visit(request: Request) -> Iterator[Visit]:
     site = site_of(request)
     request.state.person = None
     named = user_named_by_proxy(request, site.settings)
-    user_id = named or request.session.get(USER)
+    user_id = request.session.get(USER) if site.settings.web_trusted_header is None else named
     if not isinstance(user_id, str):
         yield Visit(request, site, None)
         return
@@ -165,8 +168,8 @@ def read_person(connection: psycopg.Connection[tuple[object, ...]], user_id: str
 
 def _make_account_of_proxy(site: Site, request: Request, user_id: str) -> None:
     """Make the account of somebody whom the proxy names for the first time; they have no password here."""
-    if request.session.get(USER) == user_id:
+    if request.session.get(_KNOWN) == user_id:
         return
     with site.database.acting_for_nobody() as connection:
         connection.execute("select orbitpilot.sign_up(%s, null, %s, null)", [user_id, language_of(request, None)])
-    request.session[USER] = user_id
+    request.session[_KNOWN] = user_id

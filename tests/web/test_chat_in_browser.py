@@ -82,6 +82,18 @@ def test_a_reply_is_streamed_and_the_eye_and_catch_work_by_keyboard(pages: Pages
     assert heard == []
 
 
+def test_dates_are_in_the_browsers_zone_until_the_account_has_one(pages: Pages, visitors: Visitors) -> None:
+    pages.world.say(Store("ann"), "s1", "Plums?")
+    pages.world.sql("update orbitpilot.message set sent_at = '2026-03-01 23:30:00+00'")
+    page = visitors.person("ann", timezone_id="Asia/Tokyo", locale="en-GB")
+    assert pages.world.sql("select time_zone from orbitpilot.account where user_id = 'ann'") == [("Asia/Tokyo",)]
+    pages.world.sql("update orbitpilot.account set time_zone = null")
+
+    page.goto("/orbitpilot/session/?session=s1")
+
+    expect(page.locator("main .orbit-turn time")).to_contain_text("Mar 2, 2026, 8:30:00")
+
+
 def test_the_docked_window_goes_on_with_the_running_session(pages: Pages, visitors: Visitors) -> None:
     page = visitors.person("ann")
     heard = complaints(page)

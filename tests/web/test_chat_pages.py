@@ -251,6 +251,20 @@ def test_nothing_and_too_much_are_refused(pages: Pages, text: str, code: int) ->
     assert pages.world.sql("select count(*) from orbitpilot.session") == [(0,)]
 
 
+def test_what_somebody_says_whose_session_has_ended_is_not_taken_as_a_guests(pages: Pages) -> None:
+    ann = pages.person("ann")
+    pages.world.sql("update orbitpilot.account set session_epoch = session_epoch + 1")
+
+    refused = [
+        browser.post("/orbitpilot/say/", {"text": "Plums?", "speaker": "ann"}).status_code
+        for browser in (ann, pages.person("bob"))
+    ]
+
+    assert refused == [401, 401]
+    assert pages.listener.questions == []
+    assert pages.person("ann").post("/orbitpilot/say/", {"text": "Plums?", "speaker": "ann"}).status_code == 303
+
+
 def test_what_a_reply_quotes_from_memory_is_shown_as_such_and_never_learned_again(
     new_pages: Callable[..., Pages],
 ) -> None:

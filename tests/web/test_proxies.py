@@ -42,6 +42,15 @@ def test_every_request_is_its_own_headers(behind: Pages) -> None:
     assert browser.get("/account/").status_code == 401
 
 
+def test_a_session_of_before_the_proxy_signs_nobody_in(new_pages: Callable[..., Pages]) -> None:
+    pages = new_pages()
+    cookies = dict(pages.person("ann").client.cookies)
+
+    assert new_pages().guest(cookies=cookies).get("/account/").status_code == 200
+    behind = new_pages(web_trusted_header="X-Remote-User").guest(client=HERE, cookies=cookies)
+    assert behind.get("/account/").status_code == 401
+
+
 @pytest.mark.parametrize(
     ("client", "headers"),
     [

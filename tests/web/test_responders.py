@@ -115,7 +115,7 @@ def test_a_model_gets_the_whole_thread_and_recalled_memory_in_its_markers(endpoi
 
     reply = list(responder.reply(Question(THREAD, (PLUM_JAM, LETTER), note="Documents: not in your plan.")))
 
-    assert reply == ["Ripe ", "indeed."]
+    assert reply == ["Documents: not in your plan.\n\n", "Ripe ", "indeed."]
     [asked] = endpoint.asked
     assert (asked["model"], asked["stream"], endpoint.keys) == ("small", True, ["Bearer k"])
     instructions, *said, recalled, note, question = asked["messages"]

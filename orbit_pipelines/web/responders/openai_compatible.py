@@ -43,6 +43,9 @@ class OpenAICompatibleResponder:
         """
         import openai  # noqa: PLC0415 - as late as the client itself
 
+        if question.note:
+            # A model might leave it out, or say it in words of its own.
+            yield f"{question.note}\n\n"
         failure = None
         try:
             with self._client.chat.completions.create(
@@ -92,7 +95,7 @@ def messages_of(question: Question) -> list[Any]:
         recalled = "\n\n".join(_framed(memory) for memory in question.memories)
         messages.append({"role": "system", "content": wrap(recalled)})
     if question.note:
-        messages.append({"role": "system", "content": f"Tell the person, in these words: {question.note}"})
+        messages.append({"role": "system", "content": f"Your reply begins with this, which is there: {question.note}"})
     messages.append({"role": asked.role, "content": asked.text})
     return messages
 

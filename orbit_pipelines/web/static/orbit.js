@@ -9,7 +9,7 @@ const MARKER_LINES = /^\[\[orbit:recalled-memory (?:begin|end)\]\]\n?/gm;
 /** Tell the server, and the forms that ask, in which zone this browser is. */
 function tellZone() {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
-  document.cookie = `orbit_zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+  document.cookie = `orbit_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
   document.querySelectorAll("[data-zone]").forEach((field) => { field.value = zone; });
 }
 
@@ -123,10 +123,16 @@ async function say(form) {
   let reply = "";
   try {
     const answering = send(form, { text }, { Accept: STREAMED });
-    addTurn(list, "user", form.dataset.you, text);
+    const mine = addTurn(list, "user", form.dataset.you, text).closest("li");
     const words = addTurn(list, "assistant", "OrbitPilot", "…");
     const answer = await answering;
-    if (!answer.ok) throw new Error(String(answer.status));
+    if (!answer.ok) {
+      mine.remove();
+      words.closest("li").remove();
+      problem.textContent = form.dataset.notSent;
+      problem.hidden = false;
+      return;
+    }
     field.value = "";
     keepGuestTurn(form, "user", text);
     for await (const piece of pieces(answer)) {
@@ -141,8 +147,9 @@ async function say(form) {
   } catch {
     problem.textContent = form.dataset.failed;
     problem.hidden = false;
+  } finally {
+    button.disabled = false;
   }
-  button.disabled = false;
   if (!form.querySelector("[data-guest-thread]")) {
     await refresh(place, "/orbitpilot/thread/");
     const last = place.querySelector("li:last-of-type");
