@@ -109,6 +109,17 @@ def test_what_a_person_says_after_their_account_was_forgotten_is_remembered(two_
     assert world.sql("select source_id from memory.chunk where user_id = 'melusine-7'") == [("s9:0",)]
 
 
+def test_a_renamed_account_keeps_its_tombstones_for_good(two_people: World) -> None:
+    world = two_people
+    forget_in(world, WHO, account=True)
+    world.sql("update orbitpilot.account set user_id = 'melusine-8' where user_id = %s", WHO)
+    world.build()
+    assert world.sql("select count(*) from memory.chunk where user_id like 'melusine%%'") == [(0,)]
+    delete_account(world.connection, "melusine-8")
+    world.build()
+    assert world.sql("select count(*) from memory.tombstone where user_id = 'melusine-8'") == [(6,)]
+
+
 @pytest.mark.parametrize("other", [{"agent_id": "a"}, {"since": "2026-01-01T00:00:00+00:00"}])
 def test_an_account_is_taken_whole_or_not_at_all(other: dict[str, Any]) -> None:
     from datetime import datetime

@@ -50,3 +50,19 @@ revoke execute on function memory.drop_tombstones_of_account from public;
 create trigger forgotten_account_went after delete on orbitpilot.account
     referencing old table as old_rows for each statement execute function memory.drop_tombstones_of_account();
 alter table orbitpilot.account enable always trigger forgotten_account_went;
+
+-- Under another name they are no longer the forgotten account's, whose hash wouldn't find them: they stay for good.
+create function memory.keep_moved_tombstones() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        update memory.tombstone as t set reason = null where t.user_id = new.user_id and t.reason = 'account';
+        return null;
+    end $$;
+revoke execute on function memory.keep_moved_tombstones from public;
+-- Named to come after the triggers that take the tombstones along.
+create trigger tombstones_moved after update of user_id on orbitpilot.account for each row
+    when (old.user_id is distinct from new.user_id) execute function memory.keep_moved_tombstones();
+create trigger tombstones_moved after update of user_id on orbitpilot.session for each row
+    when (old.user_id is distinct from new.user_id) execute function memory.keep_moved_tombstones();
+alter table orbitpilot.account enable always trigger tombstones_moved;
+alter table orbitpilot.session enable always trigger tombstones_moved;
