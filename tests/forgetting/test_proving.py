@@ -1,0 +1,116 @@
+"""Depth is told of each kind, and never beyond what was shown."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orbit_pipelines.database.connection import connect
+from orbit_pipelines.forgetting import service
+from orbit_pipelines.forgetting.kinds import Depth
+from orbit_pipelines.forgetting.proving import take_traces
+from orbit_pipelines.forgetting.receipts import check_receipts, read_receipt
+from orbit_pipelines.forgetting.report import Report
+from orbit_pipelines.forgetting.service import NotVerified
+from orbit_pipelines.forgetting.traces import Traces
+from tests.forgetting.forgetful import ME, forget_in
+from tests.worlds import World
+
+
+@pytest.fixture
+def told(world: World) -> World:
+    """A person with two sessions, built."""
+    world.account("me")
+    world.say(ME, "s1", "The plums of the north wall are ripe.", "> Then pick them before Sunday comes.")
+    world.say(ME, "s2", "A bicycle needs new brakes and a bell.", "> The shop opens at nine in the morning.")
+    world.build()
+    return world
+
+
+def depths(report: Report) -> dict[str, Depth]:
+    assert report.verified is not None
+    return {name: absence.depth for name, absence in report.verified.items()}
+
+
+def receipt_of(report: Report) -> dict[str, object]:
+    assert report.receipt is not None
+    [receipt] = check_receipts([read_receipt(Path(report.receipt).read_bytes(), "it")])
+    return dict(receipt.body)
+
+
+def test_tables_that_lost_rows_are_vacuumed(told: World) -> None:
+    report = forget_in(told, sessions=("s1",))
+
+    assert depths(report)["chunks"] is Depth.VACUUMED
+    assert depths(report)["embedding_cache"] is Depth.VACUUMED
+    assert depths(report)["workspaces"] is Depth.ROWS_DELETED
+    assert depths(report)["fence"] is Depth.UNREACHABLE
+    assert depths(report)["texts"] is Depth.ROWS_DELETED
+    not_covered = receipt_of(report)["not_covered"]
+    assert any("--physical does" in each for each in not_covered)  # type: ignore[attr-defined]
+    assert any(each.startswith("write-ahead log:") for each in not_covered)  # type: ignore[attr-defined]
+
+
+def test_nothing_is_called_vacuumed_that_an_older_reader_may_still_see(told: World) -> None:
+    with connect(told.url) as reader:
+        reader.execute("set transaction isolation level repeatable read")
+        reader.execute("select count(*) from memory.build")
+        report = forget_in(told, sessions=("s1",))
+
+    assert depths(report)["chunks"] is Depth.ROWS_DELETED
+    assert any("memory.chunk: 1 dead rows" in each for each in receipt_of(report)["not_covered"])  # type: ignore[attr-defined]
+
+
+def test_physical_shows_that_the_bytes_are_gone(told: World) -> None:
+    report = forget_in(told, sessions=("s1",), physical=True)
+
+    assert depths(report)["chunks"] is Depth.BYTES_GONE
+    assert depths(report)["embedding_cache"] is Depth.BYTES_GONE
+    assert depths(report)["bytes"] is Depth.BYTES_GONE
+    assert depths(report)["workspaces"] is Depth.ROWS_DELETED
+    physical = receipt_of(report)["physical"]
+    assert isinstance(physical, dict)
+    assert physical["is_proven"]
+    assert "memory.chunk" in physical["locked"]
+    assert not any("--physical does" in each for each in receipt_of(report)["not_covered"])  # type: ignore[attr-defined]
+
+
+def test_a_second_physical_forget_still_knows_what_to_look_for(told: World) -> None:
+    forget_in(told, sessions=("s1",))
+
+    report = forget_in(told, sessions=("s1",), physical=True)
+
+    assert depths(report)["bytes"] is Depth.BYTES_GONE
+
+
+def test_bytes_that_are_still_there_are_no_success(told: World) -> None:
+    with connect(told.url) as reader:
+        reader.execute("set transaction isolation level repeatable read")
+        reader.execute("select count(*) from memory.build")
+        with pytest.raises(NotVerified, match="of bytes"):
+            forget_in(told, sessions=("s1",), physical=True)
+
+    assert told.sql("select count(*) from memory.forget") == [(0,)]
+
+
+def test_what_a_purge_left_behind_is_no_success(told: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def plant(scene: object, **options: bool) -> Traces:
+        traces = take_traces(scene, **options)  # type: ignore[arg-type]
+        told.sql("create table memory.copy as select 'me' as user_id, content from memory.chunk")
+        return traces
+
+    monkeypatch.setattr(service, "take_traces", plant)
+    with pytest.raises(NotVerified, match="1 of texts"):
+        forget_in(told, sessions=("s1",))
+
+    assert told.sql("select count(*) from memory.forget") == [(0,)]
+
+
+def test_a_receipt_holds_neither_text_nor_hash(told: World) -> None:
+    hashes = [row[0] for row in told.sql("select encode(content_hash, 'hex') from memory.chunk")]
+    report = forget_in(told, sessions=("s1",), physical=True)
+
+    held = json.dumps(receipt_of(report))
+    assert "plums" not in held
+    assert "Sunday" not in held
+    assert not any(each in held for each in hashes)
