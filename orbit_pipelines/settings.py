@@ -70,6 +70,9 @@ class Settings(BaseSettings):
     )
     chat_base_url: str = "https://api.openai.com/v1"
     chat_api_key: SecretStr | None = None
+    chat_guests: bool = Field(
+        default=True, description="Whether the model replies to guests too; else they get replies made offline."
+    )
     chat_timeout: float = Field(default=120.0, gt=0, description="Seconds that a reply may keep silent.")
     chat_recalled: int = Field(default=6, ge=0, le=100, description="The most memories that a reply is given.")
     batch_messages: int = Field(default=20_000, ge=1, description="About how many messages one hand-over file holds.")

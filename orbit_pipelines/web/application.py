@@ -18,6 +18,7 @@ from orbit_pipelines.web.csrf import require_csrf_token
 from orbit_pipelines.web.database import AppDatabase
 from orbit_pipelines.web.problems import DiscreetErrors, add_problem_pages
 from orbit_pipelines.web.proxies import KeepPeer, proxies_of
+from orbit_pipelines.web.responders.offline import OfflineResponder
 from orbit_pipelines.web.responders.protocol import Responder
 from orbit_pipelines.web.responders.registry import create_responder
 from orbit_pipelines.web.security import BodyLimit, SecurityHeaders
@@ -58,11 +59,13 @@ def create_app(
         dependencies=[Depends(require_csrf_token)],
         middleware=_middleware(settings, derive_key(key, "session cookies")),
     )
+    replying = responder or create_responder(settings)
     app.state.site = Site(
         settings,
         database,
         embedder or create_embedder(settings),
-        responder or create_responder(settings),
+        replying,
+        replying if settings.chat_guests else OfflineResponder(),
         derive_key(key, "sign-in attempts"),
     )
     add_problem_pages(app)

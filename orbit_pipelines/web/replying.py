@@ -106,7 +106,7 @@ def reply_to(site: Site, asked: Asked) -> Iterator[Piece]:
 def reply_to_guest(site: Site, thread: tuple[Turn, ...], language: str) -> Iterator[Piece]:
     """Yield the reply to somebody of whom nothing is stored and nothing is recalled."""
     try:
-        for text in site.responder.reply(Question(thread=thread, language=language)):
+        for text in site.guest_responder.reply(Question(thread=thread, language=language)):
             yield Piece("text", text)
     except Exception as error:
         yield _problem(error)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from starlette import status
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -79,7 +80,7 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > LARGEST_BODY:
-                raise ClientDisconnect
+                raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE)
             return message
 
         await self._app(scope, receive_some, send)

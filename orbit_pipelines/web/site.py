@@ -19,6 +19,7 @@ class Site:
     database: AppDatabase
     embedder: Embedder
     responder: Responder
+    guest_responder: Responder
     key: bytes
 
 

@@ -1,7 +1,7 @@
 """The chat by HTTP: what is stored, what a reply is made from, what guests leave behind, what a page costs."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -249,6 +249,29 @@ def test_nothing_and_too_much_are_refused(pages: Pages, text: str, code: int) ->
 
     assert ann.post("/orbitpilot/say/", {"text": text}).status_code == code
     assert pages.world.sql("select count(*) from orbitpilot.session") == [(0,)]
+
+
+def test_a_model_can_be_kept_for_people_with_an_account(new_pages: Callable[..., Pages]) -> None:
+    pages = new_pages(chat_guests=False)
+
+    answer = pages.guest().say("Plums?")
+    pages.person("ann").say("Plums?")
+
+    assert "I am no language model" in answer.text
+    assert len(pages.listener.questions) == 1
+
+
+def test_too_much_that_was_not_announced_is_refused_too(pages: Pages) -> None:
+    def body() -> Iterator[bytes]:
+        yield b"text="
+        for _ in range(11):
+            yield b"x" * 100_000
+
+    answer = pages.guest().client.post(
+        "/orbitpilot/say/", content=body(), headers={"content-type": "application/x-www-form-urlencoded"}
+    )
+
+    assert answer.status_code == 413
 
 
 def test_what_somebody_says_whose_session_has_ended_is_not_taken_as_a_guests(pages: Pages) -> None:
