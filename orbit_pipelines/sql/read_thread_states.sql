@@ -29,17 +29,19 @@ with newest as (
       from memory.pair as pair
      where (pair.user_id, pair.agent_id, pair.session_id) = (%(user_id)s, %(agent_id)s, %(session_id)s)
        and pair.deleted_at is not null
-), stored as (
-    select chunk.source_id, bool_or(chunk.reply_message_ids <> '{}') as is_reply_stored
-      from memory.chunk as chunk
-     where (chunk.user_id, chunk.agent_id, chunk.source_key)
-         = (%(user_id)s, %(agent_id)s, 'orbitpilot.chat_history')
-       and chunk.source_id >= %(session_id)s || ':' and chunk.source_id < %(session_id)s || ';'
-     group by chunk.source_id
-), kept_out as materialized (
-    select kept.admitted_below
-      from memory.kept_out as kept
-     where (kept.user_id, kept.agent_id, kept.session_id) = (%(user_id)s, %(agent_id)s, %(session_id)s)
+), whole as materialized (
+    select session.session_kind,
+           exists (select from memory.tombstone as tombstone
+                    where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
+                        = (session.user_id, session.agent_id, session.session_id)) as is_forgotten,
+           (select kept.admitted_below
+              from memory.kept_out as kept
+             where (kept.user_id, kept.agent_id, kept.session_id)
+                 = (%(user_id)s, %(agent_id)s, %(session_id)s)) as admitted_below,
+           (select mark.snapshot from mark) as snapshot,
+           (select mark.recheck_snapshot from mark) as recheck_snapshot
+      from orbitpilot.session as session
+     where (session.user_id, session.agent_id, session.session_id) = (%(user_id)s, %(agent_id)s, %(session_id)s)
 ), ledger as (
     select count(*) as pairs, coalesce(max(pair.pair_index) + 1, 0) as expected
       from memory.pair as pair
@@ -63,7 +65,15 @@ with newest as (
               from orbitpilot.record as blink
              where (blink.user_id, blink.agent_id, blink.origin_session_id)
                  = (%(user_id)s, %(agent_id)s, %(session_id)s)
-               and blink.source_key = 'blink.blinks' and not blink.is_excluded) as blinks
+               and blink.source_key = 'blink.blinks' and not blink.is_excluded) as blinks,
+           -- Gathered rather than joined: the planner takes a thread for short, and would look at all for each message.
+           (select jsonb_object_agg(stored.source_id, stored.is_reply_stored)
+              from (select chunk.source_id, bool_or(chunk.reply_message_ids <> '{}') as is_reply_stored
+                      from memory.chunk as chunk
+                     where (chunk.user_id, chunk.agent_id, chunk.source_key)
+                         = (%(user_id)s, %(agent_id)s, 'orbitpilot.chat_history')
+                       and chunk.source_id >= %(session_id)s || ':' and chunk.source_id < %(session_id)s || ';'
+                     group by chunk.source_id) as stored) as stored
       from orbitpilot.session as session
       join orbitpilot.account as account using (user_id)
       join orbitpilot.plan as plan
@@ -75,24 +85,13 @@ select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.
        case when turns.is_gone then 'message_deleted' end as absence,
        turns.role, turns.author, turns.content, turns.sent_at, turns.not_remembered,
        turns.pair_index, turns.answers, turns.run_index,
-       not pg_visible_in_snapshot(turns.content_xid, mark.snapshot) as is_content_changed,
-       session.session_kind,
-       tombstone.session_id is not null as is_forgotten,
-       kept_out.admitted_below,
+       not pg_visible_in_snapshot(turns.content_xid, whole.snapshot) as is_content_changed,
+       whole.session_kind, whole.is_forgotten, whole.admitted_below,
        turns.handle::text,
-       coalesce(not pg_visible_in_snapshot(turns.flag_xid, mark.recheck_snapshot), true) as is_flag_new,
-       stored.source_id is not null as is_stored,
-       coalesce(stored.is_reply_stored, false) as is_reply_stored,
+       coalesce(not pg_visible_in_snapshot(turns.flag_xid, whole.recheck_snapshot), true) as is_flag_new,
        case when row_number() over (order by turns.position, turns.message_id) = 1
             then (select to_jsonb(thread)::text from thread)
        end as thread
   from turns
-  join orbitpilot.session as session
-    on (session.user_id, session.agent_id, session.session_id) = (turns.user_id, turns.agent_id, turns.session_id)
-  left join memory.tombstone as tombstone
-    on (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
-     = (turns.user_id, turns.agent_id, turns.session_id)
-  left join kept_out on true
-  left join stored on stored.source_id = turns.session_id || ':' || turns.pair_index
-  left join mark on true
+ cross join whole
  order by turns.position, turns.message_id

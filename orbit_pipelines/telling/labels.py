@@ -27,8 +27,6 @@ _TURNS = pl.Schema(
         **MESSAGES,
         "handle": pl.String(),
         "is_flag_new": pl.Boolean(),
-        "is_stored": pl.Boolean(),
-        "is_reply_stored": pl.Boolean(),
         "thread": pl.String(),
     }
 )
@@ -129,11 +127,20 @@ def labels_of(connection: psycopg.Connection[Any], user_id: str, agent_id: str, 
     sources = _sources(thread)
     judged = judge(pair_messages(turns.select(*MESSAGES)), _as_frame(user_id, sources), broken)
     asked = turns.filter((pl.col("role") == "user") & pl.col("absence").is_null()).select(
-        "message_id", "handle", "position", "is_flag_new", "is_stored", "is_reply_stored"
+        "message_id", "handle", "position", "is_flag_new"
     )
-    rows = with_runs(
-        judged.filter(pl.col("absence").is_null()).join(asked, on="message_id", maintain_order="left")
-    ).sort("position", "message_id")
+    stored = pl.DataFrame(
+        list((thread["stored"] or {}).items()),
+        schema={"source_id": pl.String, "is_reply_stored": pl.Boolean},
+        orient="row",
+    ).with_columns(pl.lit(value=True).alias("is_stored"))
+    present = (
+        judged.filter(pl.col("absence").is_null())
+        .join(asked, on="message_id")
+        .join(stored, on="source_id", how="left")
+        .with_columns(pl.col("is_stored", "is_reply_stored").fill_null(value=False))
+    )
+    rows = with_runs(present).sort("position", "message_id")
     blinks = Counter((agent_id, session_id, origin) for origin in thread["blinks"] or ())
     return {row["handle"]: label_of(row, thread["included_sources"], blinks) for row in rows.iter_rows(named=True)}
 
