@@ -96,7 +96,8 @@ def _whats_next(settings: "Settings", example: tuple[str, str, str] | None) -> l
         ]
     return [
         *lines,
-        f"  {orbit} up                 the Dagster UI, with this build in it",
+        f"  {orbit} account password mara   so that she can sign in to the pages",
+        f"  {orbit} up                 the pages, and the Dagster UI with this build in it",
         f"  {orbit} import my-export.zip --user me --create-user",
         f"  {orbit} --help",
     ]
