@@ -138,7 +138,7 @@ def test_forgetting_equals_never_having_seen(new_world: Callable[[], World]) -> 
     numbers = count(1)
 
     # No shrinking: each step would live two lives more.
-    @settings(max_examples=25, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
     @given(
         before=st.lists(st.one_of(saying, saying, saying, noting, building), min_size=3, max_size=14),
         doomed=st.frozensets(places, min_size=1, max_size=3),
