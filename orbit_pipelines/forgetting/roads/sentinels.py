@@ -21,7 +21,7 @@ _KEYS = frozenset(
         "recipe",
     )
 )
-_BATCH = 2_000
+_BATCH = 10_000
 _CHUNK = "memory.chunk"
 _CHUNK_KEY = ("agent_id", "source_key", "source_id", "session_id")
 

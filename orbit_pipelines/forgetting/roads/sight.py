@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -15,7 +16,7 @@ from orbit_pipelines.forgetting.traces import Traces
 from orbit_pipelines.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sight:
     """What is looked for, and where. ``connection`` only reads."""
 
@@ -26,15 +27,23 @@ class Sight:
 
     def is_selected(self, agent_id: str, session_id: str | None, source_key: str | None, source_id: str | None) -> bool:
         """Whether a row with these keys, of the selection's person, is of the selection."""
-        selection = self.selection
-        if selection.account:
+        if self.selection.account:
             return True
         of_pair = source_id.rpartition(":")[0] if source_id is not None and source_key in (None, _CHATS) else None
-        sessions = {(each.agent_id, each.session_id) for each in selection.sessions}
-        if (agent_id, session_id) in sessions or (agent_id, of_pair) in sessions:
-            return True
-        records = {(each.agent_id, each.source_key, each.source_id) for each in (*selection.records, *selection.caught)}
-        return (agent_id, source_key, source_id) in records
+        return (
+            (agent_id, session_id) in self._sessions
+            or (agent_id, of_pair) in self._sessions
+            or (agent_id, source_key, source_id) in self._records
+        )
+
+    @cached_property
+    def _sessions(self) -> frozenset[tuple[str, str | None]]:
+        return frozenset((each.agent_id, each.session_id) for each in self.selection.sessions)
+
+    @cached_property
+    def _records(self) -> frozenset[tuple[str, str | None, str | None]]:
+        records = (*self.selection.records, *self.selection.caught)
+        return frozenset((each.agent_id, each.source_key, each.source_id) for each in records)
 
 
 _CHATS = "orbitpilot.chat_history"
