@@ -397,6 +397,7 @@ def test_the_docked_window_is_on_every_other_page_and_its_thread_comes_when_it_o
 
     assert all("data-dock=" in page and 'data-notice="remembered"' in page for page in elsewhere)
     assert not any('id="m-' in page for page in elsewhere)
+    assert all("data-dock=" in pages.guest().get(page).text for page in ("/sign-in/", "/sign-up/"))
     assert "data-dock=" not in ann.get("/orbitpilot/").text
     assert 'id="m-' in ann.get("/orbitpilot/thread/").text
     assert pages.guest().get("/orbitpilot/thread/", follow_redirects=False).status_code == 303
