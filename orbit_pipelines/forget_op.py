@@ -7,7 +7,6 @@ from pydantic import Field
 
 from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.selection import ForgetRequest, Selectors
-from orbit_pipelines.forgetting.service import NotVerified, PlanChanged, Progress, forget
 from orbit_pipelines.settings import load_settings
 
 
@@ -52,6 +51,9 @@ class ForgetConfig(dg.Config):
 @dg.op(out=dg.Out(dg.Nothing), required_resource_keys={"database"})
 def forget_sessions(context: dg.OpExecutionContext, config: ForgetConfig) -> None:
     """Take out of memory what selected sessions left there, and see that it is gone."""
+    # Every build loads this module with the jobs, and would pay for the cryptography of receipts.
+    from orbit_pipelines.forgetting.service import NotVerified, PlanChanged, Progress, forget  # noqa: PLC0415
+
     request = config.request()
     progress = Progress(
         on_kind=lambda name: context.log.info("purging %s", name),
