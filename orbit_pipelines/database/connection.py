@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, all made alike: UTC, pgvector's types, and errors that hold no row values."""
+"""Connections to PostgreSQL, all made alike: UTC, pgvector's halfvec, and errors that hold no row values."""
 
 import errno
 import os
@@ -6,9 +6,10 @@ from collections.abc import Generator
 from typing import Any, TypeVar
 
 import psycopg
-from pgvector.psycopg import register_vector
+from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
+from psycopg.types import TypeInfo
 
 from orbit_pipelines.errors import DatabaseUnavailable, OutOfSpace
 
@@ -43,7 +44,7 @@ class DiscreetConnection(psycopg.Connection[TupleRow]):
 
 
 def connect(url: str, *, autocommit: bool = False, application_name: str = "orbit") -> psycopg.Connection[TupleRow]:
-    """Connect to a database, in UTC, with pgvector's types registered where the extension is installed.
+    """Connect to a database, in UTC, with pgvector's ``halfvec`` registered where the extension is installed.
 
     Raises:
         DatabaseUnavailable: the URL can't be read, nobody answers, or the server refuses.
@@ -67,8 +68,11 @@ def connect(url: str, *, autocommit: bool = False, application_name: str = "orbi
             f"{what} {describe(url)}: {_reason(error)}. Start it (`orbit up` starts the embedded one), or correct "
             "ORBIT_DATABASE_URL."
         ) from None
-    if _has_vector(connection):
-        register_vector(connection)
+    with connection.transaction():
+        halfvec = TypeInfo.fetch(connection, "halfvec")
+    if halfvec is not None:
+        # The one type of pgvector's that is stored; register_vector() would ask for four.
+        register_halfvec_info(connection, halfvec)
     return connection
 
 
@@ -120,8 +124,3 @@ def _reason(error: psycopg.OperationalError) -> str:
 def _is_silent(error: psycopg.OperationalError) -> bool:
     """Whether nobody answered at all; libpq gives no code for it."""
     return any(reason in str(error) for reason in _SILENCE)
-
-
-def _has_vector(connection: psycopg.Connection[TupleRow]) -> bool:
-    with connection.transaction():
-        return connection.execute("select to_regtype('vector') is not null").fetchone() == (True,)
