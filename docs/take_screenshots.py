@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.building.run import BuildRequest, BuildRun, build
 from orbit_pipelines.database.connection import connect
-from orbit_pipelines.database.schema import migrate
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.database.server import database_url
 from orbit_pipelines.embedders.registry import create_embedder
 from orbit_pipelines.model import Mode

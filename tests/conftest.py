@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 from orbit_pipelines.database import embedded
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.embedded import EmbeddedServer
-from orbit_pipelines.database.schema import migrate
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.settings import Settings
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from orbit_pipelines.building.run import BuildRequest, BuildRun, build
 from orbit_pipelines.database.connection import connect
-from orbit_pipelines.database.schema import migrate
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.database.server import database_url
 from orbit_pipelines.embedders.registry import create_embedder
 from orbit_pipelines.history.accounts import create_account

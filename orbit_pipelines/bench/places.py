@@ -16,8 +16,8 @@ from psycopg import sql
 from orbit_pipelines.database import embedded
 from orbit_pipelines.database.connection import beside, connect
 from orbit_pipelines.database.embedded import EmbeddedServer
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.database.roles import DatabaseRole, role_name
-from orbit_pipelines.database.schema import migrate
 from orbit_pipelines.database.server import database_url
 from orbit_pipelines.settings import Settings
 

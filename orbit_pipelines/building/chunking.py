@@ -20,6 +20,7 @@ from orbit_pipelines.model import OriginClass
 
 _SEPARATOR = "\n\n"
 _TRUST = {origin_class.value: rank for rank, origin_class in enumerate(OriginClass)}
+_LIBRARIES = " ".join(f"{name}/{version(name)}" for name in ("semantic-text-splitter", "markdown-it-py"))
 _KEY = ["user_id", "agent_id", "source_key", "source_id"]
 
 Part = tuple[str, str]
@@ -38,8 +39,7 @@ class ChunkerSettings:
     @property
     def fingerprint(self) -> str:
         """Everything that decides where a text is cut, the libraries' versions too."""
-        libraries = " ".join(f"{name}/{version(name)}" for name in ("semantic-text-splitter", "markdown-it-py"))
-        return f"chunker/1 characters/{self.max_characters} {libraries}"
+        return f"chunker/1 characters/{self.max_characters} {_LIBRARIES}"
 
 
 @dataclass(frozen=True, slots=True)

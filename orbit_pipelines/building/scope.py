@@ -202,6 +202,8 @@ def changes_since(
     runs = _frame(connection, "find_changed_runs", parameters, _RUNS)
     records = _frame(connection, "find_changed_records", parameters, _RECORDS)
     connection.execute("set local enable_seqscan = on")
+    if not (whole or sessions.height or runs.height or records.height):
+        return Extent(is_everything=False)
     outside = pl.DataFrame({"user_id": sorted(whole)}, schema={"user_id": pl.String})
     sessions = sessions.join(outside, on="user_id", how="anti")
     return Extent(

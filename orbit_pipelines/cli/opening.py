@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from orbit_pipelines.database.connection import connect
-from orbit_pipelines.database.schema import current_revision, migrate, require_current_schema
+from orbit_pipelines.database.schema import current_revision, require_current_schema
 from orbit_pipelines.database.server import database_url
 from orbit_pipelines.errors import UnknownMessage, UnknownRecord
 from orbit_pipelines.history.accounts import require_account
@@ -27,6 +27,9 @@ def open_database(settings: Settings) -> Iterator[psycopg.Connection[Any]]:
     """
     url = database_url(settings)
     if settings.database_url is None and current_revision(url) is None:
+        # Alembic takes a while to import, and is needed once.
+        from orbit_pipelines.database.migrating import migrate
+
         migrate(url)
     with connect(url, autocommit=True) as connection:
         require_current_schema(connection)

@@ -92,7 +92,8 @@ def migrate_command() -> None:
     Example: orbit migrate
     """
     from orbit_pipelines.cli.output import remark
-    from orbit_pipelines.database.schema import current_revision, migrate
+    from orbit_pipelines.database.migrating import migrate
+    from orbit_pipelines.database.schema import current_revision
     from orbit_pipelines.database.server import database_url
     from orbit_pipelines.settings import load_settings
 

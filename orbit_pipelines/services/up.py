@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orbit_pipelines.database import embedded
-from orbit_pipelines.database.schema import migrate
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.database.server import child_environment, database_url, embedded_server, stop_server
 from orbit_pipelines.services.one_at_a_time import only_one, stop_the_one
 from orbit_pipelines.services.service import Service, require_free_ports

@@ -10,6 +10,7 @@ from psycopg.rows import TupleRow
 
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.embedded import EmbeddedServer
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.database.roles import (
     DatabaseRole,
     acting_for,
@@ -19,7 +20,7 @@ from orbit_pipelines.database.roles import (
     read_role_statuses,
     role_name,
 )
-from orbit_pipelines.database.schema import current_revision, head_revision, migrate
+from orbit_pipelines.database.schema import current_revision, head_revision
 from orbit_pipelines.errors import DatabaseUnavailable
 from tests.worlds import World
 

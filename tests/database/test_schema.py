@@ -8,7 +8,8 @@ from psycopg.rows import TupleRow
 
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.embedded import EmbeddedServer
-from orbit_pipelines.database.schema import current_revision, head_revision, migrate, require_current_schema
+from orbit_pipelines.database.migrating import migrate
+from orbit_pipelines.database.schema import current_revision, head_revision, require_current_schema
 from orbit_pipelines.errors import DatabaseUnavailable, SchemaMismatch
 from orbit_pipelines.settings import PROJECT_ROOT
 
@@ -46,7 +47,7 @@ def test_migrating_again_changes_nothing(empty: str) -> None:
 
 
 def test_several_processes_may_migrate_at_once(empty: str) -> None:
-    program = "import sys; from orbit_pipelines.database.schema import migrate; migrate(sys.argv[1])"
+    program = "import sys; from orbit_pipelines.database.migrating import migrate; migrate(sys.argv[1])"
     processes = [subprocess.Popen([sys.executable, "-c", program, empty], cwd=PROJECT_ROOT) for _ in range(3)]
 
     assert [process.wait() for process in processes] == [0, 0, 0]

@@ -13,7 +13,7 @@ from orbit_pipelines.building.run import BuildRun, build
 from orbit_pipelines.database import embedded
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.embedded import EmbeddedServer
-from orbit_pipelines.database.schema import migrate
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.database.server import database_url, embedded_server
 from orbit_pipelines.errors import DatabaseUnavailable
 from orbit_pipelines.settings import Settings

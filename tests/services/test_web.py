@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from orbit_pipelines.database.schema import migrate
+from orbit_pipelines.database.migrating import migrate
 from orbit_pipelines.services.service import answers
 from orbit_pipelines.services.web import web_service
 from orbit_pipelines.settings import PROJECT_ROOT, Settings
