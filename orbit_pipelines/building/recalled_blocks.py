@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from orbit_pipelines.history.recalled import BEGIN, END
+from orbit_pipelines.history.recalled import BEGIN_PATTERN, END_PATTERN
 
 DEEPEST = 4
 """How deep blocks may be nested and still be told from what stands between them."""
@@ -18,11 +18,11 @@ def cut_recalled_blocks(messages: pl.DataFrame) -> pl.DataFrame:
     a block that isn't closed reaches to the end of its text, one that isn't opened begins where its text does.
     """
     marked_too = messages.with_columns(
-        pl.col("content").str.contains_any([BEGIN, END]).fill_null(value=False).alias("is_recalled")
+        pl.col("content").str.contains(f"{BEGIN_PATTERN}|{END_PATTERN}").fill_null(value=False).alias("is_recalled")
     )
     if not marked_too["is_recalled"].any():
         return marked_too
-    marked = pl.col("content").str.replace_all(BEGIN, _BEGIN, literal=True).str.replace_all(END, _END, literal=True)
+    marked = pl.col("content").str.replace_all(BEGIN_PATTERN, _BEGIN).str.replace_all(END_PATTERN, _END)
     for _ in range(DEEPEST):
         marked = marked.str.replace_all(r"\s*\x00b[^\x00]*\x00e\s*", "\n\n")
     cut = marked.str.replace(r"(?s)^.*\x00e", "").str.replace(r"(?s)\x00b.*$", "").str.strip_chars()

@@ -8,18 +8,26 @@ import re
 from dataclasses import dataclass
 
 MARK = "[[orbit:recalled-memory"
-"""How both markers begin, and nothing else: a text without it holds no block."""
+"""How both markers begin, and nothing else."""
 
 BEGIN = f"{MARK} begin]]"
 END = f"{MARK} end]]"
-"""Whole lines of a block. No markup, so that no product escapes or renders them."""
+"""Whole lines of a block. No markup, so that few products escape or render them."""
 
-_BROKEN_MARK = MARK.replace(":", ": ")
+_MARK_PATTERN = r"\\*\[\\*\[[ \t]*orbit\\*:recalled\\*-memory"
+BEGIN_PATTERN = rf"(?i:(?:>[ \t]?)*{_MARK_PATTERN}[ \t]+begin[ \t]*\\*\]\\*\])"
+END_PATTERN = rf"(?i:{_MARK_PATTERN}[ \t]+end[ \t]*\\*\]\\*\])"
+"""The markers as they come back from a product: escaped for Markdown, quoted, in other letters. For ``re`` and Rust."""
+
+_MARKERS = re.compile(f"({BEGIN_PATTERN}|{END_PATTERN})")
+_BEGIN = re.compile(BEGIN_PATTERN)
+_BREAKABLE = re.compile(rf"(?i)({_MARK_PATTERN.partition(':')[0]}:)(?=recalled)")
 
 
 def wrap(text: str) -> str:
     """Return ``text`` as a block; a marker inside it is broken, so that it neither ends the block nor begins one."""
-    return f"{BEGIN}\n{text.replace(MARK, _BROKEN_MARK)}\n{END}"
+    broken = _BREAKABLE.sub(r"\1 ", text)
+    return f"{BEGIN}\n{broken}\n{END}"
 
 
 def cut(text: str) -> str:
@@ -39,10 +47,10 @@ def parts(text: str) -> tuple[Part, ...]:
     """Return a text's stretches in order. In doubt more is recalled: a block that isn't closed reaches to the end."""
     found: list[Part] = []
     depth = 0
-    for piece in re.split(f"({re.escape(BEGIN)}|{re.escape(END)})", text):
-        if piece == BEGIN:
+    for place, piece in enumerate(_MARKERS.split(text)):
+        if place % 2 and _BEGIN.fullmatch(piece):
             depth += 1
-        elif piece == END:
+        elif place % 2:
             if depth == 0:
                 # Its beginning is missing: whatever stood before may have been recalled.
                 found = [Part("".join(part.text for part in found), is_recalled=True)] if found else []
