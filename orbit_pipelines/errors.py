@@ -10,7 +10,8 @@
     ├── ImportFailed                a file that can't be imported; nothing of it was stored
     │   ├── UnknownExportFormat
     │   ├── UnreadableExport
-    │   │   └── NoConversation
+    │   │   ├── NoConversation
+    │   │   └── BrokenDocument
     │   └── UnknownAssistant
     ├── DatabaseUnavailable         no server, or none that answers
     ├── SchemaMismatch              the database's schema is older or newer than this program
@@ -74,6 +75,10 @@ class UnreadableExport(ImportFailed):
 
 class NoConversation(UnreadableExport):
     """The file can be read, but no conversation is in it."""
+
+
+class BrokenDocument(UnreadableExport):
+    """What a file holds is cut short, damaged or too large; nothing is said of what else lies in its zip."""
 
 
 class UnknownAssistant(ImportFailed):

@@ -30,7 +30,8 @@ PROBLEMS_SHOWN = 5
 class _Outcome:
     """What became of one file: what its import did, or why nothing of it was stored.
 
-    ``is_skipped``: it lies in a folder and holds no conversation, which is no failure of the others.
+    ``is_skipped``: it lies in a folder and holds no conversation, which is no failure of the others. ``passed_over``
+    counts what lies beside it, or in it, that is no data: images, pages, sounds.
     """
 
     file: str
@@ -38,6 +39,7 @@ class _Outcome:
     result: "ImportResult | None" = None
     error: str | None = None
     is_skipped: bool = False
+    passed_over: int = 0
 
 
 @app.command("import", rich_help_panel="Chats")
@@ -137,9 +139,11 @@ def _import_path(path: str, import_one: Callable[..., "ImportResult"], progress:
     from orbit_pipelines.history.stream import Problems
 
     files = [path]
+    passed_over = [0]
     if os.path.isdir(path):
         try:
-            files = [str(each) for each in list_exports(path)]
+            folder = list_exports(path)
+            files, passed_over = [str(each) for each in folder.exports], [folder.passed_over]
         except ImportFailed as error:
             yield _Outcome(path, Problems(), error=str(error))
             return
@@ -148,6 +152,7 @@ def _import_path(path: str, import_one: Callable[..., "ImportResult"], progress:
 
     def expect(export: "Export") -> None:
         sizes.append(export.size or 0)
+        passed_over.append(export.passed_over)
         progress.update(task, total=sum(sizes) or None)
 
     for file in files:
@@ -156,10 +161,11 @@ def _import_path(path: str, import_one: Callable[..., "ImportResult"], progress:
             result = import_one(
                 file, problems=problems, on_open=expect, on_bytes=lambda count: progress.advance(task, count)
             )
-            yield _Outcome(file, problems, result)
+            yield _Outcome(file, problems, result, passed_over=sum(passed_over))
         except (ImportFailed, psycopg.errors.DiskFull) as error:
             is_skipped = len(files) > 1 and isinstance(error, NoConversation | UnknownExportFormat)
-            yield _Outcome(file, problems, error=explain(error)[0], is_skipped=is_skipped)
+            yield _Outcome(file, problems, error=explain(error)[0], is_skipped=is_skipped, passed_over=sum(passed_over))
+        passed_over.clear()
 
 
 def _sum_up(path: str, outcomes: list[_Outcome]) -> _Outcome:
@@ -180,7 +186,9 @@ def _sum_up(path: str, outcomes: list[_Outcome]) -> _Outcome:
     if not results and not errors:
         first = f"The first, {outcomes[0].file}: {outcomes[0].error}"
         errors = [f"None of the {len(outcomes):,} files in {path} holds a conversation. {first}"]
-    return _Outcome(path, problems, sum(results, ImportResult()) if results else None, "\nError: ".join(errors) or None)
+    result = sum(results, ImportResult()) if results else None
+    passed_over = sum(each.passed_over for each in outcomes)
+    return _Outcome(path, problems, result, "\nError: ".join(errors) or None, passed_over=passed_over)
 
 
 def _as_json(outcome: _Outcome) -> dict[str, Any]:
@@ -190,6 +198,7 @@ def _as_json(outcome: _Outcome) -> dict[str, Any]:
         "file": outcome.file,
         "error": outcome.error,
         "is_skipped": outcome.is_skipped,
+        "passed_over": outcome.passed_over,
         **counts,
         "problems": problems,
     }
@@ -199,6 +208,8 @@ def _tell(outcome: _Outcome, *, is_quiet: bool, is_dry: bool) -> None:
     """Say what became of a path: failures on standard error, the rest on standard output unless JSON has it."""
     if outcome.result is not None and not is_quiet:
         typer.echo("\n".join(_summary(outcome.file, outcome.result, outcome.problems, is_dry=is_dry)))
+        if outcome.passed_over:
+            typer.echo(f"  files     {outcome.passed_over:,} passed over: neither JSON nor Parquet")
     if outcome.error is not None:
         what = "nothing of it was stored" if outcome.result is None else "nothing of these files was stored"
         typer.echo(f"Error: {outcome.error}\n{outcome.file}: {what}.", err=True)

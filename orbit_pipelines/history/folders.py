@@ -2,32 +2,44 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orbit_pipelines.errors import NoConversation, UnreadableExport
-from orbit_pipelines.history.reading import choose_documents, is_workspace
+from orbit_pipelines.history.formats.registry import holds_conversations
+from orbit_pipelines.history.reading import choose_documents, is_workspace, read_head
+from orbit_pipelines.history.sniffing import is_zip
 
 
-def list_exports(path: str | Path) -> list[Path]:
+@dataclass(slots=True)
+class Folder:
+    """What a folder and its subfolders hold: ``exports`` in order, and how many other files were ``passed_over``."""
+
+    exports: list[Path] = field(default_factory=list)
+    passed_over: int = 0
+
+
+def list_exports(path: str | Path) -> Folder:
     """Return the exports that a folder and its subfolders hold, in an order that only their names decide.
 
-    Names choose only what is looked into: data files, zips, and folders that are an export as a whole. Hidden ones and
-    what lies beside the shards of a product's export are left out; links to other folders aren't followed.
+    Every file is looked into that is called like data or begins like it. Hidden ones are left out, and what a product
+    is known to put beside its conversations, unless it holds some; links to other folders aren't followed.
 
     Raises:
         UnreadableExport: the folder can't be listed.
         NoConversation: nothing in it can hold conversations.
     """
     folder = Path(path)
-    exports = list(_walk(folder))
-    if not exports:
+    found = Folder()
+    found.exports.extend(_walk(folder, found))
+    if not found.exports:
         raise NoConversation(
-            f"{folder} is a folder, but no .zip, .json, .jsonl or .parquet file in it can hold conversations."
+            f"{folder} is a folder, but nothing in it is a zip, JSON, JSON lines or Parquet, as exports are."
         )
-    return exports
+    return found
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path, found: Folder) -> Iterator[Path]:
     if is_workspace(folder):
         yield folder
         return
@@ -37,9 +49,22 @@ def _walk(folder: Path) -> Iterator[Path]:
         raise UnreadableExport(f"{folder} can't be listed: {error.strerror}.") from None
     seen = [entry for entry in entries if not entry.name.startswith(".") and entry.name != "__MACOSX"]
     files = [entry.name for entry in seen if entry.is_file()]
-    data = [name for (name,) in choose_documents((name,) for name in files)]
-    for name in (*data, *(name for name in files if name.lower().endswith(".zip"))):
+    zips = [name for name in files if name.lower().endswith(".zip") or _is_unnamed_zip(folder / name)]
+    others = [(name,) for name in files if name not in zips]
+    chosen = choose_documents(others, lambda parts: read_head(folder.joinpath(*parts)))
+    found.passed_over += chosen.passed_over
+    for (name,) in chosen.documents:
+        yield folder / name
+    for (name,) in chosen.aside:
+        if holds_conversations(folder / name):
+            yield folder / name
+    for name in zips:
         yield folder / name
     for entry in seen:
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk(folder / entry.name)
+            yield from _walk(folder / entry.name, found)
+
+
+def _is_unnamed_zip(path: Path) -> bool:
+    """Say whether a file without an ending is a zip; what has another ending is a document or program packed as one."""
+    return not path.suffix and is_zip(read_head(path))

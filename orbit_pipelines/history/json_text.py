@@ -12,7 +12,7 @@ from enum import Enum, auto
 from io import TextIOWrapper
 from typing import NoReturn
 
-from orbit_pipelines.errors import UnreadableExport
+from orbit_pipelines.errors import BrokenDocument
 
 CHUNK = 2**20
 """Characters read at a time."""
@@ -53,10 +53,42 @@ def decode(text: str) -> object:
     return value
 
 
+def decode_all(text: str) -> list[object]:
+    """Return the values that stand in ``text``, one behind the other, with commas or nothing between them.
+
+    Raises:
+        ValueError: there is anything else in it, or what follows the first value is no object or list.
+        RecursionError: a value is nested more than ``DEEPEST`` levels.
+    """
+    values: list[object] = []
+    at = _after_space(text, 0)
+    while at < len(text):
+        if values and text[at] not in "[{":
+            raise json.JSONDecodeError("Extra data", text, at)
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except RecursionError:
+            value, at = _decode_deep(text, at)
+        values.append(value)
+        at = _after_space(text, at)
+        if text[at : at + 1] == ",":
+            at = _after_space(text, at + 1)
+    return values
+
+
 def begins_object(text: str) -> bool:
     """Say whether ``text`` begins with an object, or could if more followed."""
+    return _begins(text, dict)
+
+
+def begins_list(text: str) -> bool:
+    """Say whether ``text`` begins with a list, or could if more followed."""
+    return _begins(text, list)
+
+
+def _begins(text: str, kind: type) -> bool:
     value, _, fault = _scan(text, 0)
-    return isinstance(value, dict) or fault in (_Fault.CUT_SHORT, _Fault.TOO_DEEP)
+    return isinstance(value, kind) or fault in (_Fault.CUT_SHORT, _Fault.TOO_DEEP)
 
 
 class _Fault(Enum):
@@ -209,7 +241,7 @@ class JsonText:
             self._read_on()
             value, end, fault = _scan(self._buffer, self._at)
         if fault is _Fault.TOO_DEEP:
-            raise UnreadableExport(f"{self._name} is nested too deeply after its first {self.position:,} characters.")
+            raise BrokenDocument(f"{self._name} is nested too deeply after its first {self.position:,} characters.")
         if end == self._at:
             self._refuse(is_short=fault is _Fault.CUT_SHORT)
         self._at = end
@@ -226,9 +258,9 @@ class JsonText:
         if self.next_character():
             self._refuse()
 
-    def expect_within(self, characters: int) -> None:
-        """Refuse a text that is kept whole and has gone on for more than ``characters``."""
-        if self.position > characters:
+    def expect_within(self, start: int) -> None:
+        """Refuse a value that is kept whole, begins at ``start`` and has gone on for more than any may."""
+        if self.position - start > LARGEST_VALUE:
             self._refuse_size()
 
     def next_character(self) -> str:
@@ -254,17 +286,17 @@ class JsonText:
         self._is_at_end = not more
 
     def _refuse_size(self) -> NoReturn:
-        raise UnreadableExport(
+        raise BrokenDocument(
             f"{self._name} holds a conversation of more than {LARGEST_VALUE:,} characters near character "
             f"{self.position:,}, the most that one may have."
         )
 
     def _refuse(self, *, is_short: bool = False) -> NoReturn:
         if is_short or not self.next_character():
-            raise UnreadableExport(
+            raise BrokenDocument(
                 f"{self._name} is cut short: after {self._characters_before + len(self._buffer):,} characters it ends "
                 "in the middle. Export or download it again."
             )
-        raise UnreadableExport(
+        raise BrokenDocument(
             f"{self._name} is not valid JSON after its first {self.position:,} characters. Export or download it again."
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from orbit_pipelines.errors import UnreadableExport
+from orbit_pipelines.errors import BrokenDocument
 from orbit_pipelines.history.json_text import LARGEST_VALUE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def read_parquet(name: str, file: IO[bytes]) -> Iterator[dict[str, object]]:
         file: can be read to and fro.
 
     Raises:
-        UnreadableExport: it is damaged, or its rows are larger than any conversation.
+        BrokenDocument: it is damaged, or its rows are larger than any conversation.
     """
     batches = _batches(file)
     while True:
@@ -37,7 +37,7 @@ def read_parquet(name: str, file: IO[bytes]) -> Iterator[dict[str, object]]:
         if batch is None:
             return
         if batch.nbytes > LARGEST_BATCH:
-            raise UnreadableExport(
+            raise BrokenDocument(
                 f"{name} holds {batch.num_rows} rows of more than {LARGEST_BATCH:,} bytes, the most that they may have."
             )
         yield from _attempt(name, batch.to_pylist)
@@ -62,6 +62,6 @@ def _attempt(name: str, read: Callable[[], Any]) -> Any:
     except Exception as error:  # Arrow raises many classes, and a damaged file any of them
         fault = type(error).__name__
     # Raised out here, so that no error that might show a person's words hangs on this one.
-    raise UnreadableExport(
+    raise BrokenDocument(
         f"{name} is a Parquet file that can't be read ({fault}): it is cut short or damaged. Download it again."
     )

@@ -12,12 +12,14 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
+from orbit_pipelines.history.sniffing import HEAD, holds_data, is_zip
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -42,27 +44,32 @@ Progress = Callable[[int], None]
 Parts = tuple[str, ...]
 """A path within a zip or folder, a name to choose by."""
 
-_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _SHARD = re.compile(r"conversations(?:[-_ ]?([0-9]{1,9}))?\.json")
 _OTHER_DATA = re.compile(r".+\.(?:json|jsonl|ndjson|parquet)")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.json")
-_COMPANIONS = frozenset({"users.json", "channels.json", "groups.json", "dms.json", "mpims.json"})
-_NO_CONVERSATIONS = _COMPANIONS | frozenset(
-    {
-        "canvases.json",
-        "file_conversations.json",
-        "huddle_transcripts.json",
-        "integration_logs.json",
-        "lists.json",
-        "memories.json",
-        "message_feedback.json",
-        "model_comparisons.json",
-        "projects.json",
-        "sessions.json",
-        "shared_conversations.json",
-        "user.json",
-        "user_settings.json",
-    }
+SESSION_INDEX = "sessions.json"
+"""The list of sessions that OpenClaw keeps beside its transcripts."""
+
+_WORKSPACE_LISTS = frozenset({"users.json", "channels.json", "groups.json", "dms.json", "mpims.json"})
+_COMPANIONS = _WORKSPACE_LISTS | {SESSION_INDEX}
+_WORKSPACE_RECORDS = frozenset(
+    {"canvases.json", "file_conversations.json", "huddle_transcripts.json", "integration_logs.json", "lists.json"}
+)
+_ASIDE = (
+    _COMPANIONS
+    | _WORKSPACE_RECORDS
+    | frozenset(
+        {
+            "export_manifest.json",
+            "memories.json",
+            "message_feedback.json",
+            "model_comparisons.json",
+            "projects.json",
+            "shared_conversations.json",
+            "user.json",
+            "user_settings.json",
+        }
+    )
 )
 
 
@@ -71,24 +78,31 @@ class Document:
     """One file of JSON, JSON lines or Parquet inside an export; ``open`` is for one reading.
 
     ``folder`` is the name of the folder it lies in within its zip or folder, None for a file handed over alone.
+    ``version`` tells a file on disk from any other, and from what it is once it changed; nothing, for what is in a zip.
     """
 
     name: str
-    open: Callable[[], io.RawIOBase]
+    open: Callable[[], io.RawIOBase] = field(compare=False)
     folder: str | None = None
+    version: tuple[str, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
     """What one path turned out to hold. ``size`` is the bytes that reading all of it takes; None where unknown.
 
-    ``companions`` are the lists of users and channels that some products put beside their conversations.
+    ``companions`` are the lists of users, channels or sessions that some products put beside their conversations.
+    ``aside`` are files that products put beside their conversations, as a rule without any in them.
+    ``passed_over`` counts the files that are something else (images, pages, sounds), and ``nested`` names zips within.
     """
 
     name: str
     documents: tuple[Document, ...]
     size: int | None
     companions: tuple[Document, ...] = ()
+    aside: tuple[Document, ...] = ()
+    passed_over: int = 0
+    nested: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -110,17 +124,21 @@ def open_export(path: str | Path, *, progress: Progress | None = None) -> Iterat
         if os.path.isdir(path) and is_workspace(path):
             yield _list_folder(path, report)
             return
-        yield _open_bytes(path.name, opened.enter_context(_open_file(path)), report, opened)
+        export = _open_bytes(path.name, opened.enter_context(_open_file(path)), report, opened)
+        index = path.with_name(SESSION_INDEX)
+        if not export.companions and path.name.lower() != SESSION_INDEX and index.is_file():
+            export = replace(export, companions=(_document(index, lambda _: None),))
+        yield export
 
 
 def _open_bytes(name: str, file: IO[bytes], report: Progress, opened: ExitStack) -> Export:
     """Return what a file or pipe holds; what must be closed afterwards is left to ``opened``."""
     if not _is_regular(file):
         return _open_pipe(name, file, report, opened)
-    is_zip = file.read(4) in _ZIP_MAGIC
+    begins_zip = is_zip(file.read(4))
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
-    if is_zip:
+    if begins_zip:
         return _list_entries(name, opened.enter_context(_open_zip(name, file)), report)
     return Export(name, (Document(name, lambda: CountedStream(name, file, report, is_seekable=True)),), size)
 
@@ -203,7 +221,7 @@ def _open_file(path: Path) -> IO[bytes]:
 
 
 def _open_pipe(name: str, pipe: IO[bytes], report: Progress, opened: ExitStack) -> Export:
-    if not (isinstance(pipe, io.BufferedReader) and pipe.peek(4)[:4] in _ZIP_MAGIC):
+    if not (isinstance(pipe, io.BufferedReader) and is_zip(pipe.peek(4))):
         return Export(name, (Document(name, lambda: CountedStream(name, pipe, report)),), None)
     # A zip's table of contents stands at its end.
     packed = read_into_memory(name, pipe)
@@ -240,15 +258,18 @@ def _open_zip(name: str, file: IO[bytes]) -> zipfile.ZipFile:
 
 def _list_entries(name: str, archive: zipfile.ZipFile, report: Progress) -> Export:
     entries = {_parts(entry.filename): entry for entry in archive.infolist() if not entry.is_dir()}
-    chosen = [entries[parts] for parts in choose_documents(entries)]
+    found = choose_documents(entries, lambda parts: _head_of_entry(archive, entries[parts]))
+    chosen = [entries[parts] for parts in found.documents]
     companions = [entries[parts] for parts in _choose_companions(entries)]
-    if not chosen:
+    aside = [entries[parts] for parts in found.aside]
+    if not chosen and not aside:
+        inner = f" {_shown(entries[found.zips[0]])} in it is a zip: unpack that one first." if found.zips else ""
         raise UnknownExportFormat(
-            f"{name} is a zip of {len(entries):,} entries, but none of them is conversations.json, "
-            "conversations-000.json or the like, or another .json, .jsonl or .parquet file that can hold conversations."
+            f"{name} is a zip of {len(entries):,} entries, but none of them is JSON, JSON lines or Parquet, as "
+            f"conversations are.{inner}"
         )
     declared = 0
-    for entry in (*companions, *chosen):
+    for entry in (*companions, *aside, *chosen):
         declared += entry.file_size
         _refuse_bomb(entry, entry.file_size, declared)
     size = sum(entry.file_size for entry in chosen)
@@ -258,28 +279,65 @@ def _list_entries(name: str, archive: zipfile.ZipFile, report: Progress) -> Expo
         folder = _parts(entry.filename)[-2:-1]
         return Document(_shown(entry), partial(_open_entry, archive, entry, unpacking), folder[0] if folder else "")
 
-    return Export(name, tuple(map(document, chosen)), size, tuple(map(document, companions)))
+    return Export(
+        name,
+        tuple(map(document, chosen)),
+        size,
+        tuple(map(document, companions)),
+        tuple(map(document, aside)),
+        found.passed_over,
+        tuple(_shown(entries[parts]) for parts in found.zips),
+    )
 
 
 def is_workspace(folder: Path) -> bool:
     """Say whether a folder is an export as a whole: lists of users or channels, and folders of one file a day."""
-    return any((folder / name).is_file() for name in _COMPANIONS) and any(
+    return any((folder / name).is_file() for name in _WORKSPACE_LISTS) and any(
         _DAY.fullmatch(day.name) for day in folder.glob("*/*.json")
     )
 
 
 def _list_folder(folder: Path, report: Progress) -> Export:
     paths = {_parts(path.relative_to(folder).as_posix()): path for path in folder.rglob("*") if path.is_file()}
-    chosen = [paths[parts] for parts in choose_documents(paths)]
+    found = choose_documents(paths, lambda parts: read_head(paths[parts]))
+    chosen = [paths[parts] for parts in found.documents]
     companions = [paths[parts] for parts in _choose_companions(paths)]
+    return Export(
+        folder.name,
+        tuple(_document(path, report) for path in chosen),
+        sum(path.stat().st_size for path in chosen),
+        tuple(_document(path, report) for path in companions),
+        tuple(_document(paths[parts], report) for parts in found.aside),
+        found.passed_over,
+        tuple(paths[parts].name for parts in found.zips),
+    )
 
-    def document(path: Path) -> Document:
-        return Document(
-            path.name, lambda: CountedStream(path.name, _open_file(path), report, owns_source=True), path.parent.name
-        )
 
-    size = sum(path.stat().st_size for path in chosen)
-    return Export(folder.name, tuple(map(document, chosen)), size, tuple(map(document, companions)))
+def _document(path: Path, report: Progress) -> Document:
+    status = path.stat()
+    return Document(
+        path.name,
+        lambda: CountedStream(path.name, _open_file(path), report, owns_source=True),
+        path.parent.name,
+        (str(path), status.st_mtime_ns, status.st_size),
+    )
+
+
+def read_head(path: Path) -> bytes:
+    """Return what tells what a file is; nothing of one that can't be opened."""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except OSError:
+        return b""
+
+
+def _head_of_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    try:
+        with archive.open(entry) as file:
+            return file.read(HEAD)
+    except Exception:  # as below: what can't be opened is told by its name
+        return b""
 
 
 @dataclass(slots=True)
@@ -320,31 +378,72 @@ def _open_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, unpacking: _Un
     name = _shown(entry)
     if entry.flag_bits & 0x1:
         raise UnreadableExport(f"{name} is encrypted in its zip. Unpack it with its password and import the file.")
+    # As much as it really has, to be counted: the size it declares would only cut it short.
+    whole = copy(entry)
+    whole.file_size = sys.maxsize
     try:
-        return CountedStream(name, archive.open(entry), unpacking.follow(entry), owns_source=True)
+        return CountedStream(name, archive.open(whole), unpacking.follow(entry), owns_source=True)
     except Exception as error:  # as above: whatever zipfile makes of a mangled entry
         raise UnreadableExport(
             f"{name} can't be unpacked ({type(error).__name__}): its zip is damaged. Download or export it again."
         ) from None
 
 
-def choose_documents(entries: Iterable[Parts]) -> list[Parts]:
-    """Return the shards of a product's export in their order; failing those, whatever else can hold conversations.
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The paths of what can hold conversations, in the order to read them in, and of zips; the rest is counted.
+
+    ``aside`` is what products put beside their conversations.
+    """
+
+    documents: list[Parts]
+    aside: list[Parts]
+    zips: list[Parts]
+    passed_over: int
+
+
+def choose_documents(entries: Iterable[Parts], head: Callable[[Parts], bytes]) -> Chosen:
+    """Return what can hold conversations: the shards of a product's export first, in their order, then all others.
+
+    What is called like data is looked into whatever is in it, so that nobody misses it; what isn't, if it is data.
 
     Args:
         entries: the paths within a zip or folder.
+        head: reads the beginning of one.
     """
     seen = [parts for parts in entries if parts and not any(map(_is_sidecar, parts))]
-    shards = [
-        (_folded(parts[:-1]), int(shard[1] or -1), parts)
-        for parts in seen
-        if (shard := _SHARD.fullmatch(parts[-1].lower()))
-    ]
-    if shards:
-        return [parts for *_, parts in sorted(shards)]
-    names = ((parts, parts[-1].lower()) for parts in seen)
-    others = [parts for parts, name in names if _OTHER_DATA.fullmatch(name) and name not in _NO_CONVERSATIONS]
-    return sorted(others, key=lambda parts: (_folded(parts), parts))
+    left_alone: frozenset[str] = frozenset()
+    if any(parts[-1].lower() in _WORKSPACE_LISTS for parts in seen) and any(_DAY.fullmatch(each[-1]) for each in seen):
+        left_alone = _WORKSPACE_LISTS | _WORKSPACE_RECORDS
+    shards: list[tuple[Parts, int, Parts]] = []
+    others: list[Parts] = []
+    zips: list[Parts] = []
+    passed_over = 0
+    for parts in seen:
+        name = parts[-1].lower()
+        if shard := _SHARD.fullmatch(name):
+            shards.append((_folded(parts[:-1]), int(shard[1] or -1), parts))
+        elif name in left_alone:
+            continue
+        elif _OTHER_DATA.fullmatch(name) or holds_data(beginning := head(parts)):
+            others.append(parts)
+        elif name.endswith(".zip") and is_zip(beginning):
+            zips.append(parts)
+        else:
+            passed_over += 1
+    others.sort(key=lambda parts: (_folded(parts), parts))
+    documents = [*(parts for *_, parts in sorted(shards)), *(each for each in others if not is_aside(each[-1]))]
+    return Chosen(documents, [each for each in others if is_aside(each[-1])], zips, passed_over)
+
+
+def is_expected(name: str) -> bool:
+    """Say whether a product calls a file of conversations like that: it is missed then if it can't be read."""
+    return bool(_SHARD.fullmatch(name.lower()) or _DAY.fullmatch(name))
+
+
+def is_aside(name: str) -> bool:
+    """Say whether a product calls a file like that which holds no conversations: it goes without saying then."""
+    return name.lower() in _ASIDE
 
 
 def _choose_companions(entries: Iterable[Parts]) -> list[Parts]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 
 from orbit_pipelines.errors import NoConversation, UnknownExportFormat
-from orbit_pipelines.history.json_text import CHUNK, LARGEST_VALUE, JsonText, begins_object, decode
+from orbit_pipelines.history.json_text import CHUNK, LARGEST_VALUE, JsonText, begins_object, decode_all
 from orbit_pipelines.history.parquet import PARQUET_MAGIC, read_parquet
 from orbit_pipelines.history.reading import Document, Export, read_into_memory
 from orbit_pipelines.history.stream import Problems
@@ -19,6 +20,8 @@ BROKEN_LINES_BEFORE_ANY = 100
 _LIST_KEY = "conversations"
 _LIST_BEGINS = re.compile(r'"conversations"\s*:\s*\[')
 _TURN_KEYS = frozenset({"role", "from"})
+_HOLDERS = frozenset({"chat", "chat_messages", "conversation", "conversations", "history", "mapping", "messages"})
+_OPENING = ("[", "{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +85,8 @@ def _read_text(
             yield Row(where, value, document_number, lost_lines)
         return
     whole = JsonText(document.name, text, head)
-    values = whole.list_items() if layout is _Layout.LIST else _conversations_of_object(whole)
-    for number, value in enumerate(values, start=1):
+    for number, value in enumerate(_conversations(whole), start=1):
         yield Row(f"{prefix}conversation {number}", value, document_number)
-    whole.expect_end()
 
 
 # ---------------------------------------------------------------- bytes to text
@@ -114,7 +115,8 @@ codecs.register_error(_BROKEN_BYTES, _escape_broken_bytes)
 def _layout(head: str, *, is_whole: bool) -> _Layout:
     text = head.lstrip()
     if text.startswith("["):
-        return _Layout.LIST
+        line, _, rest = text.partition("\n")
+        return _Layout.LINES if rest.strip() and _is_whole(line) else _Layout.LIST
     if not text.startswith("{"):
         return _Layout.LINES
     line, newline, rest = text.partition("\n")
@@ -132,7 +134,14 @@ def _layout(head: str, *, is_whole: bool) -> _Layout:
 
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(decode(line), dict)
+        return all(isinstance(value, dict) for value in decode_all(line))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_whole(line: str) -> bool:
+    try:
+        return bool(decode_all(line))
     except (ValueError, RecursionError):
         return False
 
@@ -140,23 +149,58 @@ def _is_object(line: str) -> bool:
 # ---------------------------------------------------------------- rows of each layout
 
 
+def _conversations(whole: JsonText) -> Iterator[object]:
+    """Yield the conversations of every value of a text: one as a rule, but files are put together carelessly."""
+    while True:
+        yield from _conversations_of_list(whole) if whole.next_character() == "[" else _conversations_of_object(whole)
+        if whole.next_character() not in _OPENING:
+            break
+    whole.expect_end()
+
+
+def _conversations_of_list(whole: JsonText) -> Iterator[object]:
+    """Yield the items of a list; a list of turns is one conversation."""
+    start = whole.position
+    items = whole.list_items()
+    turns = list(islice(items, 1))
+    if not any(map(_is_turn, turns)):
+        yield from turns
+        yield from items
+        return
+    for item in items:
+        turns.append(item)
+        whole.expect_within(start)
+    yield _of_turns(turns)
+
+
+def _is_turn(item: object) -> bool:
+    return isinstance(item, dict) and bool(item.keys() & _TURN_KEYS) and not item.keys() & _HOLDERS
+
+
+def _of_turns(turns: list[object]) -> object:
+    """Return the conversation that a bare list of turns is, under the key that their style has for it."""
+    is_plain = any(isinstance(turn, dict) and "role" in turn for turn in turns)
+    return {"messages" if is_plain else _LIST_KEY: turns}
+
+
 def _conversations_of_object(whole: JsonText) -> Iterator[object]:
     """Yield the items of the root's list of conversations, or else the root itself, which is one conversation."""
     root: dict[str, object] = {}
     has_list = False
+    start = whole.position
     for key in whole.object_keys():
         if key != _LIST_KEY or whole.next_character() != "[":
             value = whole.value()
             if not has_list:
                 root[key] = value
-                whole.expect_within(LARGEST_VALUE)
+                whole.expect_within(start)
             continue
         turns: list[object] = []
         for item in whole.list_items():
             # A list of turns belongs to the root; a list of anything else is a list of conversations.
             if isinstance(item, dict) and item.keys() & _TURN_KEYS:
                 turns.append(item)
-                whole.expect_within(LARGEST_VALUE)
+                whole.expect_within(start)
             else:
                 has_list = True
                 yield item
@@ -173,11 +217,12 @@ def _read_lines(
     for number, line in enumerate(_lines(text, head), start=1):
         if not line.strip():
             continue
-        value, fault = _decode_line(line)
+        values, fault = _decode_line(line)
         if fault is None:
             good += 1
-            yield f"{prefix}line {number}", value, lost
-            lost = 0
+            for value in values:
+                yield f"{prefix}line {number}", value, lost
+                lost = 0
             continue
         broken += 1
         lost += 1
@@ -191,16 +236,23 @@ def _read_lines(
         )
 
 
-def _decode_line(line: str) -> tuple[object, str | None]:
-    """Return the value of a line, or what is wrong with it."""
+def _decode_line(line: str) -> tuple[list[object], str | None]:
+    """Return the conversations of a line, one as a rule, or what is wrong with it."""
     if len(line) > LARGEST_VALUE:
-        return None, f"longer than {LARGEST_VALUE:,} characters"
+        return [], f"longer than {LARGEST_VALUE:,} characters"
     try:
-        return decode(line), None
+        values = decode_all(line)
     except RecursionError:
-        return None, "nested too deeply"
+        return [], "nested too deeply"
     except ValueError:
-        return None, "not a whole JSON value"
+        return [], "not a whole JSON value"
+    conversations: list[object] = []
+    for value in values:
+        if isinstance(value, list) and value and not _is_turn(value[0]):
+            conversations += value
+        else:
+            conversations.append(_of_turns(value) if isinstance(value, list) and value else value)
+    return conversations, None
 
 
 def _lines(text: io.TextIOWrapper, head: str) -> Iterator[str]:

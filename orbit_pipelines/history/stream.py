@@ -38,8 +38,10 @@ class ParsedSession:
     """One conversation: its active branch in order, and the ids that are off it.
 
     ``session_id`` is the format's own id, or None where it has none. ``left_behind`` holds the ids of messages that
-    the file shows off the active branch; their text is not carried. ``session_kind`` is None where the file doesn't
-    tell one: it is a chat then, unless an earlier file told otherwise.
+    the file shows off the active branch; their text is not carried. ``is_whole`` says that the file shows the branch
+    link by link from its root: what is stored beside a message, under the same parent, and isn't in the file any more
+    has left the branch too. ``session_kind`` is None where the file doesn't tell one: it is a chat then, unless an
+    earlier file told otherwise.
     """
 
     session_id: str | None
@@ -47,6 +49,7 @@ class ParsedSession:
     title: str | None = None
     started_at: datetime | None = None
     left_behind: frozenset[str] = frozenset()
+    is_whole: bool = False
     do_not_remember: bool = False
     channel: str | None = None
     chat_type: str | None = None

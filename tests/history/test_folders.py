@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 def listed(path: Path) -> list[str]:
-    return [export.relative_to(path).as_posix() for export in list_exports(path)]
+    return [export.relative_to(path).as_posix() for export in list_exports(path).exports]
 
 
 def test_every_file_that_can_hold_conversations_is_an_export_in_the_order_of_names(folder: Callable[..., Path]) -> None:
@@ -34,17 +34,17 @@ def test_every_file_that_can_hold_conversations_is_an_export_in_the_order_of_nam
 
 def test_shards_come_in_the_order_of_their_numbers_without_what_lies_beside_them(folder: Callable[..., Path]) -> None:
     path = folder("conversations-10.json", "conversations-2.json", "user.json", "other.json", "more/chats.json")
-    assert listed(path) == ["conversations-2.json", "conversations-10.json", "more/chats.json"]
+    assert listed(path) == ["conversations-2.json", "conversations-10.json", "other.json", "more/chats.json"]
 
 
 def test_what_is_an_export_as_a_whole_is_not_taken_apart(folder: Callable[..., Path]) -> None:
     path = folder("team/users.json", "team/general/2025-01-01.json", "team/general/2025-01-02.json", "chat.json")
     assert listed(path) == ["chat.json", "team"]
-    assert list_exports(path / "team") == [path / "team"]
+    assert list_exports(path / "team").exports == [path / "team"]
 
 
 def test_a_folder_without_exports_says_so(folder: Callable[..., Path]) -> None:
-    with pytest.raises(NoConversation, match="is a folder, but no"):
+    with pytest.raises(NoConversation, match="is a folder, but nothing"):
         list_exports(folder("notes.md"))
 
 

@@ -44,7 +44,7 @@ def test_a_file_is_one_document_whatever_its_name(tmp_path: Path) -> None:
     assert contents(path) == {"notes.txt": b"[1]"}
 
 
-def test_a_zip_gives_its_shards_in_the_order_of_their_numbers_and_nothing_else(pack: Callable[..., Path]) -> None:
+def test_a_zip_gives_its_shards_in_the_order_of_their_numbers_and_then_the_rest(pack: Callable[..., Path]) -> None:
     path = pack(
         ("export/conversations-010.json", b"[10]"),
         ("export/Conversations-2.json", b"[2]"),
@@ -57,7 +57,47 @@ def test_a_zip_gives_its_shards_in_the_order_of_their_numbers_and_nothing_else(p
         ("export/.conversations.json", b"x"),
         ("export/conversations.json/", b""),
     )
-    assert names(path) == ["conversations-001.json", "Conversations-2.json", "conversations-010.json"]
+    assert names(path) == ["conversations-001.json", "Conversations-2.json", "conversations-010.json", "other.json"]
+    with open_export(path) as export:
+        assert [document.name for document in export.aside] == ["message_feedback.json", "user.json"]
+        assert export.passed_over == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("conversations (1).json", b"whatever"),
+        ("log.txt", b'{"messages": []}\n{"messages": []}\n'),
+        ("log.txt", b'{broken\n{"messages": []}\n'),
+        ("log.txt", b'\xef\xbb\xbf\r\n [ {"mapping": {}}]'),
+        ("data", '[{"mapping": {}}]'.encode("utf-16")),
+        ("data.bin", b"PAR1 and more"),
+        ("half", b'{"mapping": {"' + b"x" * 10_000),
+    ],
+)
+def test_whatever_is_data_by_name_or_by_content_is_looked_into(
+    name: str, content: bytes, pack: Callable[..., Path]
+) -> None:
+    assert names(pack(("conversations.json", b"[]"), (name, content))) == ["conversations.json", name]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"<html>", b"\x89PNG\r\n\x1a\n", b"plain words", b"[1] A footnote.", b"[ ] Buy tea", b"[a link](there)",
+        b"[[wiki]]", b"{{ template }}", b"{\\rtf1 x}", b"{ not: json }", b'INFO {"a": 1}', bytes(range(256)),
+    ],
+)  # fmt: skip
+def test_what_is_clearly_something_else_is_counted(content: bytes, pack: Callable[..., Path]) -> None:
+    with open_export(pack(("conversations.json", b"[]"), ("other.txt", content))) as export:
+        assert len(export.documents) == 1
+        assert export.passed_over == 1
+
+
+def test_a_zip_in_a_zip_is_named(pack: Callable[..., Path]) -> None:
+    with open_export(pack(("conversations.json", b"[]"), ("inner.zip", b"PK\3\4"), ("a.docx", b"PK\3\4"))) as export:
+        assert export.nested == ("inner.zip",)
+        assert export.passed_over == 1
 
 
 def test_without_shards_any_json_of_a_zip_may_hold_conversations(pack: Callable[..., Path]) -> None:
@@ -66,8 +106,8 @@ def test_without_shards_any_json_of_a_zip_may_hold_conversations(pack: Callable[
 
 
 def test_a_zip_without_conversations_says_so(pack: Callable[..., Path]) -> None:
-    with pytest.raises(UnknownExportFormat, match="a zip of 2 entries, but none of them is conversations"):
-        names(pack(("readme.txt", b""), ("user.json", b"{}")))
+    with pytest.raises(UnknownExportFormat, match="a zip of 2 entries, but none of them is JSON"):
+        names(pack(("readme.txt", b""), ("photo.png", b"\x89PNG")))
 
 
 def test_paths_in_a_zip_lead_nowhere(pack: Callable[..., Path], tmp_path: Path) -> None:

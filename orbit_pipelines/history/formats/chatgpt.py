@@ -9,12 +9,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from orbit_pipelines.history.formats.branches import claimed_children, climb, newest_leaf
-from orbit_pipelines.history.formats.content import as_list, as_object, as_word, is_no_turn, join_parts, turn_role
-from orbit_pipelines.history.formats.turns import Entries, Turn, first_sent, leave_out_orphans, split_branch
+from orbit_pipelines.history.formats.content import (
+    as_object,
+    as_word,
+    content_text,
+    is_marked,
+    is_no_turn,
+    join_parts,
+    turn_role,
+)
+from orbit_pipelines.history.formats.lost_questions import A_QUESTION
+from orbit_pipelines.history.formats.turns import (
+    Entries,
+    Turn,
+    first_sent,
+    is_told_whole,
+    leave_out_orphans,
+    split_branch,
+)
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
 from orbit_pipelines.history.text import storable, usable_id
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.times import read_time
 
 _HIDDEN_CONTENT = frozenset(
     {
@@ -31,6 +47,12 @@ _HIDDEN_CONTENT = frozenset(
     }
 )
 _SPOKEN = frozenset({"audio_transcription", "text"})
+_POINTER = "_asset_pointer"
+"""How the kinds of images, sounds and films end."""
+
+_MOST_GAPS = 20
+"""Behind more gaps than that, what stands before is left out: each takes a look at the whole conversation."""
+
 _UNFINISHED = frozenset({"in_progress", "finished_partial_completion"})
 
 
@@ -59,16 +81,18 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         problems.add("broken_conversation", where, "no mapping of nodes; skipped")
         return None
     entries, cut = _entries({key: as_object(node) for key, node in mapping.items()}, where, problems)
-    branch = _active_branch(entries, conversation.get("current_node"), where, problems)
+    branch, is_cycle = _active_branch(entries, conversation.get("current_node"), where, problems)
     turns = entries.turns
+    has_gap = bool(branch) and branch[0] in cut
+    if has_gap:
+        connected = _connected(entries, branch[0])
+        branch = _across_gaps(branch, entries, cut, where, problems)
     if entries.lost:
         leave_out_orphans(branch, entries, (), where, problems, names_questions=False)
-    if branch and branch[0] in cut:
-        connected = _connected(entries, branch[0])
-        if any(turn for key, turn in turns.items() if key not in connected):
-            problems.add("parent_missing", where, "a message on its branch names a parent that isn't there")
-        # What the gap cut off has not left the branch: what is stored of it stays as it is.
-        turns = connected
+    if has_gap:
+        # What a gap parts from the branch, and doesn't stand before it for all that is known, has not left it.
+        shown = connected.keys() | set(branch)
+        turns = {key: turn for key, turn in turns.items() if key in shown}
     messages, left_behind = split_branch(turns, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
@@ -79,9 +103,10 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         session_id=session_id,
         messages=messages,
         title=storable(title, f"title of {where}", problems) if isinstance(title, str) and title else None,
-        started_at=_started_at(conversation, messages),
+        started_at=_started_at(conversation, messages, where, problems),
         left_behind=left_behind,
-        do_not_remember=conversation.get("is_do_not_remember") in (True, "true"),
+        is_whole=not has_gap and not is_cycle and is_told_whole(entries, messages),
+        do_not_remember=is_marked(conversation.get("is_do_not_remember")),
     )
 
 
@@ -116,19 +141,54 @@ def _entries(nodes: Mapping[str, Mapping[str, object]], where: str, problems: Pr
     return entries, cut
 
 
-def _active_branch(entries: Entries, current: object, where: str, problems: Problems) -> list[str]:
-    """Return the keys from the root to the node in view, or to the newest leaf that shows anything."""
+def _active_branch(entries: Entries, current: object, where: str, problems: Problems) -> tuple[list[str], bool]:
+    """Return the keys from the root to the node in view, or to the newest leaf that shows anything.
+
+    And whether a cycle had to be cut.
+    """
     parents, turns = entries.named, entries.turns
     leaf = current if isinstance(current, str) and current in parents else None
     if leaf is None:
         shown = [key for key, turn in turns.items() if turn and (turn.role == "user" or turn.text.strip())]
         leaf = newest_leaf(parents, {key: turn.sent_at for key, turn in turns.items() if turn}.get, shown or None)
         if leaf is None:
-            return []
+            return [], False
         problems.add("current_node_missing", where, "current_node not found; its newest leaf was taken")
     branch, is_cut = climb(parents, leaf)
     if is_cut:
         problems.add("cycle", where, "the parent links form a cycle; cut where they close")
+    return branch, is_cut
+
+
+def _across_gaps(branch: list[str], entries: Entries, cut: set[str], where: str, problems: Problems) -> list[str]:
+    """Return a branch whose beginning hangs in the air, with what seems to stand before it: the newest leaf there.
+
+    The order of the nodes means nothing, so that only times can tell what came before.
+    """
+    parents, turns = entries.named, entries.turns
+    written = {key: turn.sent_at for key, turn in turns.items() if turn}
+    for _ in range(_MOST_GAPS):
+        first = branch[0]
+        if first not in cut:
+            break
+        below = _connected(entries, first)
+        since = next((moment for key in branch if (moment := written.get(key))), None)
+        before = [
+            key
+            for key, turn in turns.items()
+            if turn and key not in below and (since is None or (written.get(key) or since) <= since)
+        ]
+        leaf = newest_leaf(parents, written.get, before)
+        if leaf is None:
+            break
+        head, _ = climb(parents, leaf)
+        # A reply behind a gap answers something in it.
+        turn = next((turn for key in branch if (turn := turns[key])), None)
+        if turn is not None and turn.role == "assistant":
+            entries.lost[first] = A_QUESTION
+        parents[first] = leaf
+        branch = [*head, *branch]
+        problems.add("parent_missing", where, "a message names a parent that isn't there; it follows the one before it")
     return branch
 
 
@@ -153,8 +213,8 @@ def _turn(key: str, node: Mapping[str, object], where: str, problems: Problems) 
     """Return the node's turn, or None where the product shows none."""
     message = as_object(node.get("message"))
     content = message.get("content")
-    if isinstance(content, str):
-        content = {"content_type": "text", "parts": [content]}
+    if isinstance(content, str | list):
+        content = {"content_type": "text", "parts": content}
     role = turn_role(as_object(message.get("author")).get("role"))
     if not isinstance(content, dict) or role is None:
         return None
@@ -166,11 +226,12 @@ def _turn(key: str, node: Mapping[str, object], where: str, problems: Problems) 
     if role == "assistant" and (message.get("recipient") not in (None, "all") or message.get("channel") == "analysis"):
         return None
     message_id = usable_id(message.get("id")) or usable_id(key)
+    place = f"message {message_id} of {where}"
     return Turn(
         role=role,
         message_id=message_id,
-        text=_text(content, f"message {message_id} of {where}", problems),
-        sent_at=to_utc(message.get("create_time")),
+        text=_text(content, place, problems),
+        sent_at=read_time(place, problems, message.get("create_time")),
         is_partial=_is_partial(message),
         is_open=message.get("end_turn") is False,
     )
@@ -189,28 +250,33 @@ def _fault(node: Mapping[str, object]) -> str | None:
     role = as_object(message.get("author")).get("role")
     if turn_role(role) is None:
         return None if is_no_turn(role) else "unknown_role"
-    is_read = isinstance(message.get("content"), str | dict)
-    return None if is_read or turn_role(role) == "assistant" else "broken_question"
+    content = message.get("content")
+    if isinstance(content, str | list | dict):
+        return None
+    if turn_role(role) == "assistant":
+        return None if content is None else "broken_message"
+    return "broken_question"
 
 
 def _text(content: Mapping[str, object], where: str, problems: Problems) -> str:
     kind = content.get("content_type")
-    if kind == "code":
-        return as_word(content.get("text")) or ""
-    if kind in (None, "text", "multimodal_text"):
-        return join_parts(_part_texts(content))
+    if kind in (None, "code", "text", "multimodal_text"):
+        parts = content.get("parts")
+        said = join_parts(_part_texts(parts if isinstance(parts, list) else [parts], where, problems))
+        return said if said.strip() else content_text(content.get("text"), where, problems)
     problems.add("unknown_content", where, "a kind of content that isn't known here; its text was left out")
     return ""
 
 
-def _part_texts(content: Mapping[str, object]) -> Iterator[str]:
-    for part in as_list(content.get("parts")):
+def _part_texts(parts: Iterable[object], where: str, problems: Problems) -> Iterator[str]:
+    for part in parts:
         if isinstance(part, str):
             yield part
-        elif isinstance(part, dict) and as_word(part.get("content_type")) in _SPOKEN:
-            text = part.get("text")
-            if isinstance(text, str):
-                yield text
+        elif isinstance(part, dict) and (kind := as_word(part.get("content_type"))) in _SPOKEN:
+            yield content_text({"text": part.get("text")}, where, problems)
+        elif not (isinstance(part, dict) and kind is not None and kind.endswith(_POINTER)):
+            # Whatever tells its kind in another way, or not at all.
+            yield content_text({**part, "type": kind} if isinstance(part, dict) and kind else part, where, problems)
 
 
 def _is_partial(message: Mapping[str, object]) -> bool:
@@ -218,6 +284,9 @@ def _is_partial(message: Mapping[str, object]) -> bool:
     return as_word(message.get("status")) in _UNFINISHED or finish.get("type") == "interrupted"
 
 
-def _started_at(conversation: Mapping[str, object], messages: Iterable[ParsedMessage]) -> datetime | None:
+def _started_at(
+    conversation: Mapping[str, object], messages: Iterable[ParsedMessage], where: str, problems: Problems
+) -> datetime | None:
     """Return when the conversation began, as far as anything in it tells."""
-    return to_utc(conversation.get("create_time")) or first_sent(messages) or to_utc(conversation.get("update_time"))
+    created = read_time(where, problems, conversation.get("create_time"))
+    return created or first_sent(messages) or read_time(where, problems, conversation.get("update_time"))

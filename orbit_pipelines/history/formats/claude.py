@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from orbit_pipelines.history.formats.branches import named_parent
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word, content_text
-from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, is_told_whole, split_branch
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.times import read_time
 
 _ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 _ROOTS = frozenset({"", "00000000-0000-4000-8000-000000000000", "00000000-0000-0000-0000-000000000000"})
@@ -77,8 +77,9 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         session_id=session_id,
         messages=messages,
         title=storable(title, f"title of {where}", problems) if title else None,
-        started_at=to_utc(conversation.get("created_at")) or first_sent(messages),
+        started_at=read_time(where, problems, conversation.get("created_at")) or first_sent(messages),
         left_behind=left_behind,
+        is_whole=is_told_whole(entries, messages),
     )
 
 
@@ -87,21 +88,23 @@ def _turn(message: Mapping[str, object], where: str, problems: Problems) -> Turn
     if role is None:
         problems.add("unknown_role", where, "a sender that is neither human nor assistant; skipped")
         return None
-    text = "\n\n".join(part for part in (_words(message), *_attached(message)) if part.strip())
+    text = "\n\n".join(
+        part for part in (_words(message, where, problems), *_attached(message, where, problems)) if part.strip()
+    )
     is_bare = not as_list(message.get("attachments")) and not as_list(message.get("files"))
     return Turn(
         role=role,
         message_id=usable_id(message.get("uuid")),
         text=text,
-        sent_at=to_utc(message.get("created_at")),
+        sent_at=read_time(where, problems, message.get("created_at")),
         is_partial=message.get("truncated") is True or as_word(message.get("stop_reason")) in _CUT_SHORT,
         is_void=role == "user" and not text and is_bare and not _other_blocks(message),
     )
 
 
-def _words(message: Mapping[str, object]) -> str:
+def _words(message: Mapping[str, object], where: str, problems: Problems) -> str:
     """Return the text of the blocks; the flat text only where no block has any and none is a tool's."""
-    text = content_text(message.get("content"))
+    text = content_text(message.get("content"), where, problems)
     if text.strip():
         return text
     if any(as_word(as_object(block).get("type")) in _TOOL_BLOCKS for block in as_list(message.get("content"))):
@@ -109,10 +112,11 @@ def _words(message: Mapping[str, object]) -> str:
     return _STAND_IN.sub("", as_word(message.get("text")) or "")
 
 
-def _attached(message: Mapping[str, object]) -> Iterator[str]:
+def _attached(message: Mapping[str, object], where: str, problems: Problems) -> Iterator[str]:
     """Yield the text of what was pasted or uploaded; most attachments are a name alone."""
     for attachment in as_list(message.get("attachments")):
-        yield as_word(as_object(attachment).get("extracted_content")) or ""
+        if extracted := as_object(attachment).get("extracted_content"):
+            yield content_text(extracted, f"attachment of {where}", problems)
 
 
 def _other_blocks(message: Mapping[str, object]) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, turn_role
+from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, said_in, turn_role
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
 from orbit_pipelines.history.text import storable, usable_id
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.times import read_time
 
 _ID_KEYS = ("conversation_hash", "conversation_id")
 _WILDCHAT_KEYS = frozenset({"conversation_hash", "timestamp", "toxic", "redacted"})
@@ -50,7 +50,7 @@ def _read_row(row: Row, problems: Problems) -> ParsedSession | None:
         return None
     session_id = next((found for key in _ID_KEYS if (found := usable_id(conversation.get(key)))), None)
     where = row.where if session_id is None else f"conversation {session_id}"
-    last_turn_at = to_utc(conversation.get("timestamp"))
+    last_turn_at = read_time(where, problems, conversation.get("timestamp"))
     messages = _date_turns(_messages(turns, where, problems), last_turn_at)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant; skipped")
@@ -78,7 +78,7 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[P
                 problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
                 lost.pass_over()
             continue
-        content = storable(content_text(turn.get("content")), place, problems)
+        content = storable(content_text(said_in(turn), place, problems), place, problems)
         if role == "assistant" and not content.strip():
             continue
         if lost.loses(role, messages[-1].role if messages else None):
@@ -91,7 +91,7 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[P
                 parent_id=messages[-1].message_id if messages else None,
                 role=role,
                 content=content,
-                sent_at=to_utc(turn.get("timestamp")),
+                sent_at=read_time(place, problems, turn.get("timestamp")),
             )
         )
     return messages

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from orbit_pipelines.history.formats.branches import UNREAD, UNSAID, named_parent
 from orbit_pipelines.history.formats.content import as_list, as_word, content_text, without_reasoning
-from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, is_told_whole, split_branch
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.times import read_time
 
 _ROOTS = frozenset({"", "00000000-0000-0000-0000-000000000000"})
 _MESSAGE_KEYS = frozenset({"isCreatedByUser", "messageId", "parentMessageId", "sender"})
@@ -63,7 +63,7 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
             )
             entries.lose(key, parent)
         elif message.get("error") is not True:
-            entries.add(key, parent, _turn(message, role))
+            entries.add(key, parent, _turn(message, role, f"message {number} of {where}", problems))
         elif role == "user":
             entries.lose(key, parent, is_question=True)
         else:
@@ -81,8 +81,9 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         session_id=session_id,
         messages=messages,
         title=storable(title, f"title of {where}", problems) if title else None,
-        started_at=to_utc(conversation.get("createdAt")) or first_sent(messages),
+        started_at=read_time(where, problems, conversation.get("createdAt")) or first_sent(messages),
         left_behind=left_behind,
+        is_whole=is_told_whole(entries, messages),
     )
 
 
@@ -122,15 +123,15 @@ def _is_chain(parents: Iterable[str | None]) -> bool:
     return len(set(said)) == len(said) and None in said and UNSAID not in said
 
 
-def _turn(message: Mapping[str, object], role: Role) -> Turn:
-    text = content_text(message.get("content"))
+def _turn(message: Mapping[str, object], role: Role, where: str, problems: Problems) -> Turn:
+    text = content_text(message.get("content"), where, problems)
     if not text.strip():
-        text = as_word(message.get("text")) or ""
+        text = content_text(message.get("text"), where, problems)
     return Turn(
         role=role,
         message_id=usable_id(message.get("messageId")),
         text=without_reasoning(text) if role == "assistant" else text,
-        sent_at=to_utc(message.get("createdAt")),
+        sent_at=read_time(where, problems, message.get("createdAt")),
         is_partial=message.get("unfinished") is True or message.get("finish_reason") == "incomplete",
     )
 

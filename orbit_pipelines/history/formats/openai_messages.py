@@ -7,12 +7,12 @@ somebody added them, under one of a few usual names.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, turn_role
+from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, join_parts, said_in, turn_role
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.times import read_time
 
 _SESSION_ID_KEYS = ("id", "conversation_id", "session_id")
 _MESSAGE_ID_KEYS = ("id", "message_id", "uuid")
@@ -56,7 +56,7 @@ def _read_row(row: Row, problems: Problems) -> ParsedSession | None:
         session_id=session_id,
         messages=messages,
         title=storable(title, f"title of {row.where}", problems) if isinstance(title, str) else None,
-        started_at=_first_time(conversation) or _first_time(metadata) or sent,
+        started_at=_first_time(conversation, row.where, problems) or _first_time(metadata, row.where, problems) or sent,
     )
 
 
@@ -72,7 +72,7 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
             if not isinstance(message, dict) or not is_no_turn(message.get("role")):
                 lost.pass_over()
             continue
-        content = storable(content_text(message.get("content")), place, problems)
+        content = storable(_text(message, place, problems), place, problems)
         # An empty user message is kept: it may be an image alone, and the reply that follows is to it.
         if role == "assistant" and not content.strip():
             continue
@@ -94,7 +94,7 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
                 parent_id=messages[-1].message_id if messages else None,
                 role=role,
                 content=content,
-                sent_at=_first_time(message),
+                sent_at=_first_time(message, place, problems),
             )
         )
     return tuple(messages)
@@ -111,6 +111,18 @@ def _role(message: object, place: str, problems: Problems) -> Role | None:
     return role
 
 
+def _text(message: Mapping[str, object], place: str, problems: Problems) -> str:
+    """Return what a message says; a refusal, and what was spoken, stand beside an empty content."""
+    said = content_text(said_in(message), place, problems)
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and refusal:
+        said = join_parts((said, refusal))
+    if not said.strip():
+        transcript = as_object(message.get("audio")).get("transcript")
+        return transcript if isinstance(transcript, str) else said
+    return said
+
+
 def _first_id(holder: Mapping[str, object], keys: Iterable[str]) -> str | None:
     for key in keys:
         if key in holder and (found := usable_id(holder[key])) is not None:
@@ -118,8 +130,5 @@ def _first_id(holder: Mapping[str, object], keys: Iterable[str]) -> str | None:
     return None
 
 
-def _first_time(holder: Mapping[str, object]) -> datetime | None:
-    for key in _TIME_KEYS:
-        if key in holder and (found := to_utc(holder[key])) is not None:
-            return found
-    return None
+def _first_time(holder: Mapping[str, object], where: str, problems: Problems) -> datetime | None:
+    return read_time(where, problems, *[holder[key] for key in _TIME_KEYS if key in holder])

@@ -14,6 +14,8 @@ from orbit_pipelines.history.formats.branches import UNSAID, named_parent
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word, content_text
 from orbit_pipelines.history.formats.openclaw_origin import (
     CHAT,
+    SHARED,
+    UNKNOWN_SENDER,
     Origin,
     author_of,
     kind_of_authors,
@@ -26,7 +28,7 @@ from orbit_pipelines.history.json_text import LARGEST_VALUE
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.times import read_time
 
 _ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
 _NO_TURNS = frozenset(
@@ -66,9 +68,11 @@ _ENTRY_TYPES = frozenset(
 _ENTRY_ITSELF = 64
 """What an entry counts for beside its text: links and turns take memory too."""
 
-_SHARED = frozenset({"channel", "group"})
 _CUT_SHORT = frozenset({"aborted", "error", "length"})
 _MIRROR = "delivery-mirror"
+_SILENT = frozenset({"ANNOUNCE_SKIP", "HEARTBEAT_OK", "NO_REPLY", "REPLY_SKIP"})
+"""What the agent writes in a last line where it has nothing to say, or nothing more: the gateway doesn't deliver it."""
+
 _DIRECTIVE = re.compile(r"\[\[\s*(?:reply_to_current|reply_to\s*:[^\]\n]*|audio_as_voice)\s*\]\]\s*")
 
 
@@ -86,8 +90,15 @@ def recognises(value: object) -> bool:
     return kind in _ENTRY_TYPES and "id" in value and "parentId" in value
 
 
-def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
+def read(
+    rows: Iterable[Row], problems: Problems, origins: Mapping[str, Origin] | None = None
+) -> Iterator[ParsedSession]:
     """Yield each transcript's active branch; one that has nothing to show is reported instead.
+
+    Args:
+        rows: the entries of one transcript after the other.
+        problems: told of what is left out.
+        origins: what is known of sessions, by their id, beside what their transcripts tell.
 
     Raises:
         UnreadableExport: a transcript holds more than ``LARGEST_VALUE`` characters.
@@ -98,7 +109,7 @@ def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
         entry = row.value if isinstance(row.value, dict) else {}
         is_new = transcript is None or row.document != document or transcript.is_ended_by(entry)
         if transcript is None or is_new:
-            yield from _finish(transcript, problems)
+            yield from _finish(transcript, problems, origins or {})
             transcript = _Transcript(row.where)
             document = row.document
         transcript.pass_over(row.lost_lines)
@@ -107,11 +118,13 @@ def read(rows: Iterable[Row], problems: Problems) -> Iterator[ParsedSession]:
             transcript.pass_over(1)
             continue
         transcript.add(entry, row.where, problems)
-    yield from _finish(transcript, problems)
+    yield from _finish(transcript, problems, origins or {})
 
 
-def _finish(transcript: "_Transcript | None", problems: Problems) -> Iterator[ParsedSession]:
-    session = transcript.session(problems) if transcript else None
+def _finish(
+    transcript: "_Transcript | None", problems: Problems, origins: Mapping[str, Origin]
+) -> Iterator[ParsedSession]:
+    session = transcript.session(problems, origins) if transcript else None
     if session is not None:
         yield session
 
@@ -134,6 +147,8 @@ class _Transcript:
     """The entries that no link joins to those before them, as far as is known, with how many couldn't be read there."""
     mirrors: set[str] = field(default_factory=set)
     senders: dict[str, str] = field(default_factory=dict)
+    is_shared: bool = False
+    """Whether a message says that others than the account's user may have sent it."""
     has_header: bool = False
     unread: int = 0
     """How many entries couldn't be read since the last that stands somewhere."""
@@ -175,7 +190,8 @@ class _Transcript:
             return
         # A usable id holds no NUL, so that this one is nobody's parent.
         place = key or f"\0{len(self.entries.turns)}"
-        self._place(place, None if role is None else self._turn(entry, place, role), entry, is_unread=is_unread)
+        turn = None if role is None else self._turn(entry, place, role, where, problems)
+        self._place(place, turn, entry, is_unread=is_unread)
 
     def _place(self, key: str, turn: Turn | None, entry: Mapping[str, object], *, is_unread: bool) -> None:
         is_reply = turn is not None and turn.role == "assistant"
@@ -206,38 +222,42 @@ class _Transcript:
                 f"{self.where} holds more than {LARGEST_VALUE:,} characters, the most that one conversation may have."
             )
 
-    def _turn(self, entry: dict[str, object], key: str, role: Role) -> Turn:
+    def _turn(self, entry: dict[str, object], key: str, role: Role, where: str, problems: Problems) -> Turn | None:
         message = as_object(entry.get("message")) if entry.get("type") == "message" else entry
-        text = content_text(message.get("content"))
+        text = content_text(message.get("content"), where, problems)
         author = None
         if role == "user":
             text, named = without_injected(text)
             author = author_of(message, text)
-            sender = sender_of(message) or named
-            if sender is not None and author is None:
-                self.senders[key] = sender
+            sender = sender_of(message).or_else(named)
+            if author is None:
+                self.is_shared = self.is_shared or sender.is_shared
+                if sender.name is not None:
+                    self.senders[key] = sender.name
         else:
-            text = _DIRECTIVE.sub("", text)
+            text = _delivered(_DIRECTIVE.sub("", text))
             if message.get("model") == _MIRROR:
                 self.mirrors.add(key)
         return Turn(
             role=role,
             message_id=usable_id(entry.get("id")),
             text=text,
-            sent_at=to_utc(entry.get("timestamp")) or to_utc(message.get("timestamp")),
+            sent_at=read_time(where, problems, entry.get("timestamp"), message.get("timestamp")),
             author=author,
             is_partial=as_word(message.get("stopReason")) in _CUT_SHORT,
             is_open=_calls_tool(message),
         )
 
-    def session(self, problems: Problems) -> ParsedSession | None:
+    def session(self, problems: Problems, origins: Mapping[str, Origin]) -> ParsedSession | None:
         """Return what the session shows, or None after reporting that it shows nothing."""
         self._set_apart()
         for key, unread in self.gaps.items():
             if unread and self.entries.named.get(key) not in self.entries.turns:
                 self.entries.lost[key] = self.entries.lost.get(key, 0) + unread
         branch = branch_in_view(self.entries, self.leaf, self.where, problems, names_questions=False)
-        origin = self.origin or Origin()
+        origin = self.origin or (origins.get(self.session_id) if self.session_id else None) or Origin()
+        if self.is_shared and origin.chat_type not in SHARED:
+            origin = replace(origin, chat_type="group")
         self._name_authors(origin)
         branch = self._without_repeats(branch)
         messages, left_behind = split_branch(self.entries.turns, branch, self.where, problems)
@@ -252,7 +272,7 @@ class _Transcript:
             session_id=self.session_id,
             messages=messages,
             title=storable(self.title, f"title of {self.where}", problems) if self.title else None,
-            started_at=to_utc(self.started_at) or first_sent(messages),
+            started_at=read_time(self.where, problems, self.started_at) or first_sent(messages),
             left_behind=left_behind,
             channel=origin.channel,
             chat_type=origin.chat_type,
@@ -295,13 +315,15 @@ class _Transcript:
     def _name_authors(self, origin: Origin) -> None:
         """Name who wrote in the user's role, where the session as a whole tells that it wasn't the user alone."""
         authors = dict(self.senders)
-        if origin.chat_type not in _SHARED and len(set(authors.values())) < 2:
-            authors = {}
+        nobody = None if origin.session_kind == CHAT else origin.session_kind
         # Where several people speak nobody says which of them the account is: each is named, none is taken for it.
+        if origin.chat_type in SHARED or len(set(authors.values())) > 1:
+            nobody = nobody or UNKNOWN_SENDER
+        else:
+            authors = {}
         for key, turn in self.entries.turns.items():
             if turn is not None and turn.role == "user" and turn.author is None:
-                author = authors.get(key) or (None if origin.session_kind == CHAT else origin.session_kind)
-                self.entries.turns[key] = replace(turn, author=author)
+                self.entries.turns[key] = replace(turn, author=authors.get(key, nobody))
 
 
 def _speaker(entry: Mapping[str, object]) -> str | None:
@@ -310,6 +332,12 @@ def _speaker(entry: Mapping[str, object]) -> str | None:
     if kind == "message":
         return (as_word(as_object(entry.get("message")).get("role")) or "").strip().lower()
     return kind.strip().lower() if "content" in entry and kind not in _ENTRY_TYPES else None
+
+
+def _delivered(reply: str) -> str:
+    """Return a reply without the line that tells the gateway to deliver nothing."""
+    before, _, last = reply.rstrip().rpartition("\n")
+    return before if last.strip(" \t*_`\"'.") in _SILENT else reply
 
 
 def _calls_tool(message: Mapping[str, object]) -> bool:

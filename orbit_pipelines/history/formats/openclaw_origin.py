@@ -9,11 +9,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from orbit_pipelines.history.formats.content import as_object, as_word
+from orbit_pipelines.history.formats.content import as_object, as_word, is_marked
 from orbit_pipelines.history.json_text import decode
 from orbit_pipelines.history.text import usable_id
 
 CHAT = "chat"
+
+SHARED = frozenset({"channel", "group"})
+"""The kinds of chats that people share."""
+
+UNKNOWN_SENDER = "unknown"
+"""Who wrote a message of a shared chat that names nobody: anyone but the account's user, for all that is known."""
 
 _KINDS = {
     "cron": "cron",
@@ -35,6 +41,7 @@ _EXTERNAL = "<<<EXTERNAL_UNTRUSTED_CONTENT"
 
 _INJECTED = re.compile(r"\s*[^\n:]{1,60} \(untrusted[^)\n]{0,60}\):\s*```json\s*(\{.*?\})\s*```\s*", re.DOTALL)
 _CLOCK = re.compile(r"\s*\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}[^\]\n]{0,20}\] ?")
+_GROUP_KEYS = ("is_group_chat", "isGroupChat", "isGroup", "group_subject", "groupSubject", "groupId")
 _SENDER_KEYS = ("id", "sender_id", "senderId", "e164", "username", "name", "senderName", "label", "sender")
 
 
@@ -52,7 +59,7 @@ def origin_of_entry(entry: Mapping[str, object]) -> Origin | None:
     """Return what a session's header, or the data of another entry, says of the session; None where nothing."""
     for holder in (entry, as_object(entry.get("data")), as_object(entry.get("origin"))):
         key = as_word(holder.get("sessionKey")) or as_word(holder.get("key"))
-        origin = _origin_of_key(key) if key else None
+        origin = origin_of_key(key) if key else None
         if origin is not None:
             return origin
         for name in ("sessionKind", "kind", "trigger", "label", "provider", "origin"):
@@ -91,24 +98,42 @@ def kind_of_authors(authors: Iterable[str | None]) -> str | None:
     return kinds.pop() if len(kinds) == 1 else CHAT
 
 
-def without_injected(text: str) -> tuple[str, str | None]:
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sent a message, as far as something in it tells, and whether it says that others may have."""
+
+    name: str | None = None
+    is_shared: bool = False
+
+    def or_else(self, other: "Sender") -> "Sender":
+        """Return what both tell together; the first name counts."""
+        return Sender(self.name or other.name, self.is_shared or other.is_shared)
+
+
+def without_injected(text: str) -> tuple[str, Sender]:
     """Return a user's text without what the gateway puts before it, and the sender that is named there."""
-    sender: str | None = None
+    sender = Sender()
     at = 0
     for block in _leading_blocks(text):
         at = block.end()
-        sender = sender or _sender_in(block[1])
+        sender = sender.or_else(_sender_in(block[1]))
     clock = _CLOCK.match(text, at)
     at = clock.end() if clock else at
     return text[at:] if at else text, sender
 
 
-def sender_of(message: Mapping[str, object]) -> str | None:
+def sender_of(message: Mapping[str, object]) -> Sender:
     """Return the sender that is noted on a message."""
-    return _first_name(as_object(message.get("__openclaw")))
+    return _sender(as_object(message.get("__openclaw")))
 
 
-def _origin_of_key(session_key: str) -> Origin | None:
+def chat_type_of(value: object) -> str | None:
+    """Return the kind of a chat in this program's words; None for what names none."""
+    return _CHAT_TYPES.get((as_word(value) or "").lower())
+
+
+def origin_of_key(session_key: str) -> Origin | None:
+    """Return what the gateway's key of a session says of it; None where nothing."""
     parts = [part for part in session_key.split(":") if part]
     rest = parts[2:] if len(parts) > 2 and parts[0].lower() == "agent" else parts
     words = [part.lower() for part in rest]
@@ -135,7 +160,7 @@ def _kind_of_author(author: str | None) -> str:
         return CHAT
     if author in ("cron", "heartbeat", "hook"):
         return author
-    origin = _origin_of_key(author)
+    origin = origin_of_key(author)
     return (origin and origin.session_kind) or CHAT
 
 
@@ -146,12 +171,16 @@ def _leading_blocks(text: str) -> Iterator[re.Match[str]]:
         block = _INJECTED.match(text, block.end())
 
 
-def _sender_in(block: str) -> str | None:
+def _sender_in(block: str) -> Sender:
     try:
-        return _first_name(as_object(decode(block)))
+        return _sender(as_object(decode(block)))
     except (ValueError, RecursionError):
-        return None
+        return Sender()
 
 
-def _first_name(holder: Mapping[str, object]) -> str | None:
-    return next((name for key in _SENDER_KEYS if (name := usable_id(holder.get(key))) is not None), None)
+def _sender(holder: Mapping[str, object]) -> Sender:
+    is_shared = any(is_marked(holder.get(key)) for key in _GROUP_KEYS) or any(
+        chat_type_of(holder.get(key)) in SHARED for key in ("chat_type", "chatType")
+    )
+    name = next((name for key in _SENDER_KEYS if (name := usable_id(holder.get(key))) is not None), None)
+    return Sender(name, is_shared)

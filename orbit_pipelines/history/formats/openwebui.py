@@ -19,11 +19,11 @@ from orbit_pipelines.history.formats.content import (
     turn_role,
     without_reasoning,
 )
-from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, split_branch
+from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, is_told_whole, split_branch
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
 from orbit_pipelines.history.text import storable, usable_id
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.times import read_time
 
 _ROOTS = frozenset({""})
 _BROKEN = ("broken_message", "no object")
@@ -81,8 +81,9 @@ def _read_chat(record: Mapping[str, object], where: str, problems: Problems) -> 
         session_id=session_id,
         messages=messages,
         title=storable(title, f"title of {where}", problems) if title else None,
-        started_at=_started_at(record, messages),
+        started_at=_started_at(record, messages, where, problems),
         left_behind=left_behind,
+        is_whole=is_told_whole(entries, messages),
     )
 
 
@@ -119,7 +120,7 @@ def _entries(nodes: Mapping[str, Mapping[str, object]], where: str, problems: Pr
         if parent is not None and parent not in nodes:
             parent = claimed.get(key, parent)
         if role is not None:
-            entries.add(key, parent, _turn(key, node, role))
+            entries.add(key, parent, _turn(key, node, role, f"message {number} of {where}", problems))
         elif is_no_turn(node.get("role")):
             entries.add(key, parent, None)
         else:
@@ -129,27 +130,28 @@ def _entries(nodes: Mapping[str, Mapping[str, object]], where: str, problems: Pr
     return entries
 
 
-def _turn(key: str, message: Mapping[str, object], role: Role) -> Turn | None:
-    text = content_text(message.get("content"))
+def _turn(key: str, message: Mapping[str, object], role: Role, where: str, problems: Problems) -> Turn | None:
+    text = content_text(message.get("content"), where, problems)
     if role == "assistant":
         text = _reply_text(text)
         if not text.strip():
-            text = _reply_text(_output_text(message))
+            text = _reply_text(_output_text(message, where, problems))
         if not text.strip() and message.get("error"):
             return None
     return Turn(
         role=role,
         message_id=usable_id(message.get("id")) or (None if key.startswith("\0") else key),
         text=text,
-        sent_at=to_utc(message.get("timestamp")),
+        sent_at=read_time(where, problems, message.get("timestamp")),
         is_partial=message.get("done") is False or bool(message.get("error")),
     )
 
 
-def _output_text(message: Mapping[str, object]) -> str:
+def _output_text(message: Mapping[str, object], where: str, problems: Problems) -> str:
     """Return what a reply says in its list of output items, which newer versions keep beside the text."""
     items = [as_object(item) for item in as_list(message.get("output"))]
-    return "\n\n".join(content_text(item.get("content")) for item in items if item.get("type") == "message")
+    said = [item.get("content") for item in items if item.get("type") == "message"]
+    return "\n\n".join(content_text(content, where, problems) for content in said)
 
 
 def _reply_text(text: str) -> str:
@@ -200,7 +202,9 @@ def _end_of_fence(text: str, opening: re.Match[str]) -> int:
     return closing.end() if closing else len(text)
 
 
-def _started_at(record: Mapping[str, object], messages: Iterable[ParsedMessage]) -> datetime | None:
+def _started_at(
+    record: Mapping[str, object], messages: Iterable[ParsedMessage], where: str, problems: Problems
+) -> datetime | None:
     """Return when the chat began, as far as anything in it tells."""
-    created = to_utc(record.get("created_at")) or to_utc(_chat(record).get("timestamp"))
-    return created or first_sent(messages) or to_utc(record.get("updated_at"))
+    created = read_time(where, problems, record.get("created_at"), _chat(record).get("timestamp"))
+    return created or first_sent(messages) or read_time(where, problems, record.get("updated_at"))

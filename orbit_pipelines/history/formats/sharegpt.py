@@ -6,7 +6,7 @@ with the assistant, have several turns of one side in a row, or end with a quest
 
 from collections.abc import Iterable, Iterator
 
-from orbit_pipelines.history.formats.content import as_list, as_object, as_word, join_parts
+from orbit_pipelines.history.formats.content import as_object, as_word, content_text, said_in
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
@@ -22,7 +22,6 @@ _ROLES: dict[str, Role | None] = {
 """What each name stands for; None for what is no turn."""
 
 _SPEAKER_KEYS = ("from", "role")
-_TEXT_KEYS = ("value", "content", "text")
 
 
 def recognises(value: object) -> bool:
@@ -73,8 +72,10 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> tuple[
         role = _role(turn, place, problems)
         if role is None and _speaker(turn) not in _ROLES:
             lost.pass_over()
-        content = storable(_text(turn), place, problems)
-        if role is None or (role == "assistant" and not content.strip()):
+        if role is None:
+            continue
+        content = storable(content_text(said_in(turn), place, problems), place, problems)
+        if role == "assistant" and not content.strip():
             continue
         if lost.loses(role, messages[-1].role if messages else None):
             problems.add("lost_question", place, "a reply whose question isn't there; left out")
@@ -98,11 +99,3 @@ def _role(turn: dict[str, object], place: str, problems: Problems) -> Role | Non
 def _speaker(turn: dict[str, object]) -> str:
     speaker = next((turn[key] for key in _SPEAKER_KEYS if turn.get(key) is not None), None)
     return (as_word(speaker) or "").strip().lower()
-
-
-def _text(turn: dict[str, object]) -> str:
-    said = next((turn[key] for key in _TEXT_KEYS if turn.get(key) is not None), None)
-    if isinstance(said, str):
-        return said
-    texts = (part if isinstance(part, str) else as_word(as_object(part).get("text")) for part in as_list(said))
-    return join_parts(text for text in texts if text)

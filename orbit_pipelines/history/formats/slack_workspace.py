@@ -111,6 +111,8 @@ def read_workspace(export: Export, speakers: Speakers, problems: Problems) -> Wo
     channels: dict[str, Channel] = {}
     for number, document in enumerate(lists.documents):
         name = document.name.lower()
+        if name != USERS and name not in CHAT_TYPES:
+            continue
         try:
             values = [row.value for row in read_document(lists, number, problems)]
         except ImportFailed as error:

@@ -41,6 +41,8 @@ class Entries:
     turns: dict[str, Turn | None] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     behind: dict[str, list[str]] = field(default_factory=dict)
+    has_gap: bool = False
+    """Whether a link of the branch in view is missing or was made up."""
 
     def add(self, key: str, parent: str | None, turn: Turn | None) -> None:
         """Take an entry; its key must be new."""
@@ -112,6 +114,8 @@ def branch_in_view(
     branch: list[str] = []
     if leaf is not None:
         branch, is_cut = climb(parents, leaf)
+        named = entries.named
+        entries.has_gap = is_cut or any(named[key] is not None and named[key] not in named for key in branch)
         if is_cut:
             problems.add("cycle", where, "the parent links form a cycle; cut where they close")
     if entries.behind:
@@ -161,6 +165,11 @@ def split_branch(
     on_branch = set(branch)
     others = (turn.message_id for key, turn in turns.items() if turn and key not in on_branch)
     return messages, frozenset(other for other in others if other is not None and other not in kept)
+
+
+def is_told_whole(entries: Entries, messages: Iterable[ParsedMessage]) -> bool:
+    """Say whether nothing of a conversation is missing, as far as it tells, and all its messages have ids."""
+    return not entries.lost and not entries.has_gap and all(message.message_id is not None for message in messages)
 
 
 def first_sent(messages: Iterable[ParsedMessage]) -> datetime | None:

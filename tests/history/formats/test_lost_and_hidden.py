@@ -48,7 +48,7 @@ def test_without_a_node_in_view_the_newest_one_that_shows_anything_is_taken(
     assert "a" not in session.left_behind
 
 
-def test_what_a_gap_in_the_branch_cuts_off_is_reported_and_has_not_left_the_branch(tmp_path: Path) -> None:
+def test_what_hangs_behind_a_gap_in_the_branch_follows_what_stands_before_it_and_is_reported(tmp_path: Path) -> None:
     session, problems = read(
         tmp_path,
         chatgpt(
@@ -59,8 +59,9 @@ def test_what_a_gap_in_the_branch_cuts_off_is_reported_and_has_not_left_the_bran
             current="a2",
         ),
     )
-    assert said(session) == ["q2", "ans2"]
+    assert said(session) == ["q", "ans", "q2", "ans2"]
     assert session.left_behind == frozenset()
+    assert not session.is_whole
     assert problems.counts == {"parent_missing": 1}
 
 
@@ -223,7 +224,7 @@ def test_a_hidden_question_asks_nothing_and_the_reply_before_it_goes_on(tmp_path
     assert problems.counts == {}
 
 
-def test_behind_a_gap_a_branch_begins_with_no_reply(tmp_path: Path) -> None:
+def test_a_reply_behind_a_gap_is_nobodys(tmp_path: Path) -> None:
     session, problems = read(
         tmp_path,
         chatgpt(
@@ -234,9 +235,36 @@ def test_behind_a_gap_a_branch_begins_with_no_reply(tmp_path: Path) -> None:
             current="u3",
         ),
     )
-    assert said(session) == ["q3"]
+    assert said(session) == ["q", "ans", "q3"]
     assert session.left_behind == frozenset()
     assert problems.counts == {"parent_missing": 1, "lost_question": 1}
+
+
+def test_behind_a_gap_no_time_runs_backwards_and_no_other_branch_leaves(tmp_path: Path) -> None:
+    session, problems = read(
+        tmp_path,
+        chatgpt(
+            node("late", "r", "user", ["written later"], 9),
+            node("u", "r", "user", ["q"], 0),
+            node("old", "u", "assistant", ["first try"], 1),
+            node("a", "u", "assistant", ["ans"], 2),
+            node("u2", "lost", "user", ["q2"], 3),
+            node("a2", "u2", "assistant", ["tried"], 4),
+            node("b2", "u2", "assistant", ["ans2"], 5),
+            node("u3", "lost too", "user", ["q3"], 6),
+            current="u3",
+        ),
+    )
+    assert said(session) == ["q", "ans", "q2", "ans2", "q3"]
+    assert session.left_behind == frozenset()
+    assert problems.counts == {"parent_missing": 2}
+
+
+def test_nodes_that_all_hang_in_the_air_are_read_in_bounded_time(tmp_path: Path) -> None:
+    nodes = [node(f"u{number}", f"lost{number}", "user", ["q"], number) for number in range(2000)]
+    session, problems = read(tmp_path, chatgpt(*nodes, current="u1999"))
+    assert len(session.messages) == 21
+    assert problems.counts == {"parent_missing": 20}
 
 
 def test_an_id_of_the_request_drops_no_reply(tmp_path: Path) -> None:
