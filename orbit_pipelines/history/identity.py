@@ -6,34 +6,80 @@ forgotten session doesn't return under another name.
 
 import hashlib
 import hmac
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from orbit_pipelines.history.alignment import StoredTurn, align, is_same_text
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
 
 _LABEL = b"session id\0"
 """Sets these digests apart from content hashes under the same key: no stored text holds a NUL."""
 
-Outline = Mapping[str, bytes]
-"""What a session says: a digest of each message's text (MD5, which PostgreSQL has too) by the message's id."""
+_DIGEST = 16
+"""Bytes of one message's digest (MD5, which PostgreSQL has too) in those of a session, one after the other."""
 
-FindKnown = Callable[[Collection[str]], Mapping[str, Mapping[str, Outline]]]
-"""Told the digests of openings, returns every id ever given after each, with what is still stored under it."""
+_BORN_UNIQUE = 8
+"""As long as an id must be to name one message in the world: shorter ones are numbers of turns."""
+
+_MANY = 50
+"""So many sessions that begin alike are read once for an import, and not once a batch."""
 
 
-def find_none(openings: Collection[str]) -> Mapping[str, Mapping[str, Outline]]:
-    """Know nothing, as a store does that nothing was imported into."""
-    return {opening: {} for opening in openings}
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stored session that an incoming one, known by its number in the batch, may be."""
+
+    number: int
+    session_id: str
+    is_forgotten: bool
+    turns: Sequence[StoredTurn]
+
+
+class KnownSessions(Protocol):
+    """What a store knows of sessions."""
+
+    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, bytes | None]]:
+        """Return every id ever given after each opening, with the digests of what its branch says, in a row.
+
+        Each is of a message's role and text, ``by_id`` of its id too; None stands for a session of which nothing is
+        stored any more.
+        """
+        ...
+
+    def holding(self, message_ids: Sequence[tuple[int, str]]) -> Iterator[Candidate]:
+        """Yield a few sessions that hold, or held, the message ids of each session, told with its number."""
+        ...
+
+    def asking(self, digests: Iterable[tuple[int, bytes]]) -> Iterator[Candidate]:
+        """Yield a few sessions that ask the questions of each session, told by digests of their texts."""
+        ...
+
+
+class NoneKnown:
+    """Knows nothing, as a store does that nothing was imported into."""
+
+    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, bytes | None]]:
+        """Return no id."""
+        return {opening: {} for opening in openings}
+
+    def holding(self, message_ids: Sequence[tuple[int, str]]) -> Iterator[Candidate]:
+        """Yield nothing."""
+        return iter(())
+
+    def asking(self, digests: Iterable[tuple[int, bytes]]) -> Iterator[Candidate]:
+        """Yield nothing."""
+        return iter(())
 
 
 def identify_messages(sessions: Iterable[ParsedSession]) -> Iterator[ParsedSession]:
     """Yield the sessions with an id on every message; one with neither id nor messages can't be named and is left out.
 
-    A message without an id is named by its place: ``m<index>``, or, after a message that has an id of its own, by
+    A message without an id is named by its place: ``m<place>``, or, after a message that has an id of its own, by
     that id and the distance (``<id>~1``), because an export that names some of its messages may later drop its head.
-    A repeated id counts as none.
+    A repeated id counts as none. ``place`` is told afterwards by exactly the messages that were named so.
     """
     for session in sessions:
         if not session.session_id and not session.messages:
@@ -51,12 +97,14 @@ def _name_messages(messages: tuple[ParsedMessage, ...]) -> tuple[ParsedMessage, 
     anchor, distance = "", 0
     parent_id: str | None = None
     named: list[ParsedMessage] = []
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         message_id = message.message_id
+        place = None
         if message_id and message_id not in used:
             anchor, distance = message_id, 0
         else:
             distance += 1
+            place = index if message.place is None else message.place
             message_id = f"{anchor}~{distance}" if anchor else f"m{place}"
             while message_id in taken:
                 message_id += "~"
@@ -73,20 +121,11 @@ def _name_messages(messages: tuple[ParsedMessage, ...]) -> tuple[ParsedMessage, 
                 message.sent_at,
                 message.author,
                 message.is_partial,
+                place,
             )
         named.append(message)
         parent_id = message_id
     return tuple(named)
-
-
-class _Match(NamedTuple):
-    """How like an incoming session is to a stored one; the first of several in order is the best."""
-
-    disagreeing: int
-    agreeing_less: int
-    ordinal: int
-    place: int
-    session_id: str
 
 
 @dataclass(slots=True)
@@ -94,58 +133,115 @@ class SessionNames:
     """Gives ids to the sessions of one import that have none.
 
     Such a session is named by a keyed digest of its first user message (of its first message if it has none) and an
-    ordinal among equals. It keeps the id of the stored one that says the same, or said it before it was edited or went
-    on; else it gets an ordinal of its own, in the order of the file. So equal openings in one file, in another order,
-    or in files imported one by one, don't run into each other.
+    ordinal among equals. It keeps the id of the stored one that it is: that which says the same, or is its beginning
+    or goes on from it; then that which holds its messages, or, where they have no ids, says most of the same in the
+    same order. Only a few are compared, found by message ids or by questions that not everybody asks. Each stored
+    session is taken once, so that equal ones in one file stay apart.
     """
 
     hash_key: bytes
-    find_known: FindKnown = find_none
+    known: KnownSessions = field(default_factory=NoneKnown)
+    compared: int = 0
+    """How many stored sessions were read to be compared with one of the file."""
     _given: set[str] = field(default_factory=set)
+    _begun: dict[tuple[str, bool], "_Begun"] = field(default_factory=dict)
 
     def identify(self, sessions: Sequence[ParsedSession]) -> list[ParsedSession]:
         """Return the sessions, whose messages have ids, with an id on each."""
-        nameless: dict[str, list[int]] = defaultdict(list)
-        for place, session in enumerate(sessions):
-            if not session.session_id:
-                nameless[self._opening(session)].append(place)
+        self._given.update(session.session_id for session in sessions if session.session_id)
+        nameless = {number: _has_ids(session) for number, session in enumerate(sessions) if not session.session_id}
         if not nameless:
             return list(sessions)
-        known = self.find_known(nameless.keys())
+        openings = {number: self._opening(sessions[number]) for number in nameless}
+        begun = self._read_begun(openings, nameless)
+        digests = {number: _digests(sessions[number], by_id=by_id) for number, by_id in nameless.items()}
         names: dict[int, str] = {}
-        for opening, places in nameless.items():
-            incoming = {place: _outline(sessions[place]) for place in places}
-            names |= self._match(incoming, known.get(opening, {}), opening)
+        for find in (_Begun.equal, _Begun.beginning, _Begun.continuing):
+            for number in [number for number in nameless if number not in names]:
+                name = find(begun[openings[number], nameless[number]], digests[number], self._given)
+                self._give(names, number, name)
+        self._find_candidates(sessions, nameless, openings, names)
+        for number, by_id in nameless.items():
+            if number not in names:
+                self._give(names, number, begun[openings[number], by_id].next_name(openings[number], self._given))
         return [
-            replace(session, session_id=names[place]) if place in names else session
-            for place, session in enumerate(sessions)
+            replace(session, session_id=names[number]) if number in names else session
+            for number, session in enumerate(sessions)
         ]
 
-    def _match(self, incoming: Mapping[int, Outline], known: Mapping[str, Outline], opening: str) -> dict[int, str]:
-        free = {session_id: outline for session_id, outline in known.items() if session_id not in self._given}
-        matches = sorted(
-            match
-            for session_id, stored in free.items()
-            for place, said in incoming.items()
-            if (match := _compare(stored, said, _ordinal(session_id), place, session_id)) is not None
-        )
-        names: dict[int, str] = {}
-        for match in matches:
-            if match.place not in names and match.session_id not in self._given:
-                names[match.place] = match.session_id
-                self._given.add(match.session_id)
-        # What an id was given for and isn't stored any more could be any of the rest: a deleted session comes back.
-        unknown = iter(sorted((each for each, outline in free.items() if not outline), key=_ordinal))
-        ordinal = -1
-        for place in sorted(incoming.keys() - names.keys()):
-            name = next((each for each in unknown if each not in self._given), None)
-            while name is None or name in self._given:
-                ordinal += 1
-                candidate = f"{opening}-{ordinal}"
-                name = candidate if candidate not in known else None
-            names[place] = name
+    def _give(self, names: dict[int, str], number: int, name: str | None) -> None:
+        if name is not None:
+            names[number] = name
             self._given.add(name)
-        return names
+
+    def _read_begun(
+        self, openings: Mapping[int, str], nameless: Mapping[int, bool]
+    ) -> Mapping[tuple[str, bool], "_Begun"]:
+        counts: dict[tuple[str, bool], int] = defaultdict(int)
+        for number, by_id in nameless.items():
+            counts[openings[number], by_id] += 1
+        begun = {key: self._begun[key] for key in counts if key in self._begun}
+        for by_id in (False, True):
+            asked = [opening for opening, of_ids in counts if of_ids is by_id and (opening, by_id) not in begun]
+            if asked:
+                for opening, known in self.known.begun_with(asked, by_id=by_id).items():
+                    begun[opening, by_id] = _Begun(known)
+        self._begun.update({key: each for key, each in begun.items() if len(each.known) + counts[key] > _MANY})
+        return begun
+
+    def _find_candidates(
+        self,
+        sessions: Sequence[ParsedSession],
+        nameless: Mapping[int, bool],
+        openings: Mapping[int, str],
+        names: dict[int, str],
+    ) -> None:
+        """Name the sessions that are a stored one which was edited, cut or repaired; the likest are named first."""
+        rest = [number for number in nameless if number not in names]
+        matches: list[_Match] = []
+        if own := [number for number in rest if nameless[number]]:
+            asked = [
+                (number, message.message_id or "")
+                for number in own
+                for message in sessions[number].messages
+                if message.place is None
+            ]
+            matches += self._judge(self.known.holding(asked), sessions, openings, _judge_by_ids)
+        if placed := [number for number in rest if not nameless[number]]:
+            questions = (
+                (number, _md5(content))
+                for number in placed
+                for content in {message.content for message in sessions[number].messages if message.role == "user"}
+            )
+            matches += self._judge(self.known.asking(questions), sessions, openings, _judge_by_texts)
+        for match in sorted(matches):
+            if match.number not in names and match.session_id not in self._given:
+                self._give(names, match.number, match.session_id)
+
+    def _judge(
+        self,
+        candidates: Iterable[Candidate],
+        sessions: Sequence[ParsedSession],
+        openings: Mapping[int, str],
+        judge: "_Judge",
+    ) -> Iterator["_Match"]:
+        for candidate in candidates:
+            if candidate.session_id in self._given:
+                continue
+            self.compared += 1
+            found = judge(candidate, sessions[candidate.number].messages)
+            if found is not None:
+                agreeing, contradicting = found
+                is_another = not candidate.session_id.startswith(openings[candidate.number])
+                yield _Match(
+                    contradicting,
+                    -agreeing,
+                    not candidate.is_forgotten,
+                    is_another,
+                    _ordinal(candidate.session_id),
+                    candidate.number,
+                    candidate.session_id,
+                )
 
     def _opening(self, session: ParsedSession) -> str:
         messages = session.messages
@@ -153,27 +249,136 @@ class SessionNames:
         return hmac.digest(self.hash_key, _LABEL + opening.content.encode(), "sha256").hex()[:32]
 
 
-def _outline(session: ParsedSession) -> Outline:
-    return {
-        message.message_id or "": hashlib.md5(message.content.encode(), usedforsecurity=False).digest()
+@dataclass(slots=True)
+class _Begun:
+    """The stored sessions of one opening, found by what they say without looking at each."""
+
+    known: Mapping[str, bytes | None]
+    _equal: dict[bytes, list[str]] = field(init=False)
+    _lengths: list[int] = field(init=False)
+    _sorted: list[tuple[bytes, str]] = field(init=False)
+    _first_free: dict[bytes, int] = field(default_factory=dict)
+    _unknown: list[str] = field(init=False)
+    _ordinal: int = 0
+
+    def __post_init__(self) -> None:
+        last_first = sorted(self.known.items(), key=lambda item: _ordinal(item[0]), reverse=True)
+        self._equal = defaultdict(list)
+        for session_id, digests in last_first:
+            if digests:
+                self._equal[digests].append(session_id)
+        self._lengths = sorted({len(digests) for digests in self._equal}, reverse=True)
+        self._sorted = sorted((digests, session_id) for session_id, digests in last_first if digests)
+        self._unknown = [session_id for session_id, digests in last_first if digests is None]
+
+    def equal(self, digests: bytes, given: Collection[str]) -> str | None:
+        """Return the first free session that says the same."""
+        return _last_free(self._equal.get(digests, []), given)
+
+    def beginning(self, digests: bytes, given: Collection[str]) -> str | None:
+        """Return the free session that says the longest beginning of it."""
+        for length in self._lengths:
+            name = self.equal(digests[:length], given) if length < len(digests) else None
+            if name is not None:
+                return name
+        return None
+
+    def continuing(self, digests: bytes, given: Collection[str]) -> str | None:
+        """Return a free session that says the same and more."""
+        at = self._first_free.get(digests)
+        if at is None:
+            at = bisect_left(self._sorted, (digests, ""))
+        while at < len(self._sorted) and self._sorted[at][1] in given and self._sorted[at][0].startswith(digests):
+            at += 1
+        self._first_free[digests] = at
+        return self._sorted[at][1] if at < len(self._sorted) and self._sorted[at][0].startswith(digests) else None
+
+    def next_name(self, opening: str, given: Collection[str]) -> str:
+        """Return an id for a session that is like none.
+
+        What an id was given for and isn't stored any more could be it: a deleted session comes back.
+        """
+        name = _last_free(self._unknown, given)
+        while name is None or name in given or (name in self.known and self.known[name] is not None):
+            name = f"{opening}-{self._ordinal}"
+            self._ordinal += 1
+        return name
+
+
+def _last_free(names: list[str], given: Collection[str]) -> str | None:
+    while names and names[-1] in given:
+        names.pop()
+    return names[-1] if names else None
+
+
+class _Match(NamedTuple):
+    """How like an incoming session is to a stored one; the first of several in order is the best."""
+
+    contradicting: int
+    agreeing_less: int
+    is_remembered: bool
+    begins_otherwise: bool
+    ordinal: int
+    number: int
+    session_id: str
+
+
+class _Judge(Protocol):
+    def __call__(self, candidate: Candidate, said: Sequence[ParsedMessage], /) -> tuple[int, int] | None: ...
+
+
+def _judge_by_texts(candidate: Candidate, said: Sequence[ParsedMessage]) -> tuple[int, int] | None:
+    """Return how many messages agree and contradict, or None for two conversations.
+
+    A greeting and its answer are what two may have in common, so where anything contradicts it takes more than those;
+    of a forgotten session it doesn't: it returns under no other id.
+    """
+    alignment = align(candidate.turns, said)
+    agreeing, contradicting = alignment.agreeing, alignment.contradicting
+    if contradicting:
+        is_same = agreeing > max(contradicting, 2) or (candidate.is_forgotten and agreeing >= max(contradicting, 2))
+    else:
+        is_same = agreeing >= 2 and (alignment.has_exchange or alignment.is_contained)
+    return (agreeing, contradicting) if is_same else None
+
+
+def _judge_by_ids(candidate: Candidate, said: Sequence[ParsedMessage]) -> tuple[int, int] | None:
+    """Return how many messages of the same ids agree and contradict, or None for two conversations."""
+    stored = {turn.message_id: turn for turn in candidate.turns}
+    agreeing = contradicting = 0
+    for message in said:
+        turn = stored.get(message.message_id or "")
+        if turn is None or message.place is not None:
+            continue
+        if turn.content is None:
+            agreeing += len(turn.message_id) >= _BORN_UNIQUE
+        elif turn.role == message.role and is_same_text(message.role, turn.content, message.content):
+            agreeing += 1
+        else:
+            contradicting += 1
+    return (agreeing, contradicting) if agreeing > contradicting else None
+
+
+def _has_ids(session: ParsedSession) -> bool:
+    return any(message.place is None for message in session.messages)
+
+
+def _digests(session: ParsedSession, *, by_id: bool) -> bytes:
+    """Return the digests of what a session says, as ``find_known_sessions`` makes those of a stored one."""
+    return b"".join(
+        _md5(
+            f"{message.role[0]}{message.message_id}\x1f{message.content}"
+            if by_id
+            else message.role[0] + message.content
+        )
         for message in session.messages
-    }
+    )
+
+
+def _md5(text: str) -> bytes:
+    return hashlib.md5(text.encode(), usedforsecurity=False).digest()
 
 
 def _ordinal(session_id: str) -> int:
     ordinal = session_id.rpartition("-")[2]
     return int(ordinal) if ordinal.isdecimal() and len(ordinal) < 10 else 10**10
-
-
-def _compare(stored: Outline, said: Outline, ordinal: int, place: int, session_id: str) -> _Match | None:
-    """Return how like they are, or None where they are two conversations.
-
-    They begin alike. Where they share fewer than two places more, they may be one that was edited; beyond that, most
-    of what they share must be the same.
-    """
-    shared = stored.keys() & said.keys()
-    agreeing = sum(stored[each] == said[each] for each in shared)
-    disagreeing = len(shared) - agreeing
-    if not shared or (len(shared) > 2 and disagreeing >= agreeing):
-        return None
-    return _Match(disagreeing, -agreeing, ordinal, place, session_id)

@@ -1,21 +1,27 @@
 """Importing: a file's sessions into the application's tables, as an upsert that touches only what differs.
 
 A file is one transaction. Its sessions are staged batch by batch and merged by set-based statements; sql/ holds the
-rules, each in the statement that keeps it, and this module their order. The same file twice changes no row.
+rules, each in the statement that keeps it, and this module their order. The same file twice changes no row, also where
+the file holds a session several times: what it says of it last counts, and is compared with what is stored.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import astuple, dataclass
+from itertools import zip_longest
 from typing import Any
 
 import psycopg
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.history.accounts import require_account
+from orbit_pipelines.history.alignment import realign
 from orbit_pipelines.history.identity import SessionNames, identify_messages
-from orbit_pipelines.history.staging import batch_sessions, read_ahead, stage_batch
+from orbit_pipelines.history.known_sessions import StoredSessions
+from orbit_pipelines.history.put_aside import PutAside
+from orbit_pipelines.history.staging import batch_sessions, read_ahead, stage_batch, stage_messages
 from orbit_pipelines.history.stream import ParsedSession
 from orbit_pipelines.model import Reason, Store
 
@@ -103,10 +109,10 @@ def import_sessions(
         require_account(conn, store.user_id)
         work = _Import(conn, store, mirror)
         work.begin()
-        names = SessionNames(hash_key, work.find_known_sessions)
+        names = SessionNames(hash_key, work.stored)
         with closing(read_ahead(batch_sessions(identify_messages(sessions), batch_messages))) as batches:
             for batch in batches:
-                work.merge(names.identify(batch))
+                work.take(names.identify(batch))
                 if on_progress is not None:
                     on_progress(work.read)
         return work.finish()
@@ -119,9 +125,10 @@ class _Import:
         self._conn = conn
         self._key = {"user_id": store.user_id, "agent_id": store.agent_id}
         self._mirror = mirror
+        self.stored = StoredSessions(conn, store)
         self.read = 0
-        self._new = self._changed = self._reactivated = self._deactivated = self._deleted = 0
-        self._pairs = self._flagged = 0
+        self._aside = PutAside()
+        self._tally: Counter[str] = Counter()
 
     def begin(self) -> None:
         """Take the store's turn and make the tables to work on."""
@@ -129,32 +136,119 @@ class _Import:
         for table in _TABLES:
             self._conn.execute(statement(f"create_{table}"))
 
-    def find_known_sessions(self, openings: Collection[str]) -> Mapping[str, Mapping[str, Mapping[str, bytes]]]:
-        """Return what the store knows of sessions without an id of their own, for ``identity.SessionNames``."""
-        known: dict[str, dict[str, dict[str, bytes]]] = {opening: {} for opening in openings}
-        parameters = {**self._key, "openings": list(openings)}
-        found = self._conn.execute(statement("find_known_sessions"), parameters, prepare=False)
-        for opening, session_id, message_id, digest in found:
-            outline = known[opening].setdefault(session_id, {})
-            if message_id is not None:
-                outline[message_id] = digest
-        return known
+    def take(self, batch: Sequence[ParsedSession]) -> None:
+        """Store one batch; the sessions that say otherwise than what is stored wait for the end of the file."""
+        self.read += sum(len(session.messages) for session in batch)
+        for session in batch:
+            if session.session_id in self._aside:
+                self._aside.add(session)
+        self._merge([session for session in batch if session.session_id not in self._aside], is_settling=False)
+        if self._aside.is_full:
+            self._settle()
 
-    def merge(self, batch: list[ParsedSession]) -> None:
+    def finish(self) -> ImportResult:
+        """Store what waits, delete what a mirror lacks, count, and drop the tables: a transaction may go on."""
+        self._settle()
+        if self._mirror:
+            self._conn.execute("analyze mirrored_message")
+            [deleted] = self._counts("delete_unmirrored_messages")
+            self._tally["deleted"] += deleted
+        [(new, changed, grown, edited, unchanged, forgotten)] = self._run("count_imported_sessions").fetchall()
+        for session_id in forgotten:
+            key = "/".join((*self._key.values(), session_id))
+            _LOGGER.info("%s: session %s is kept as history only", Reason.SESSION_FORGOTTEN, key)
+        self._conn.execute(
+            "drop table incoming_session, incoming_message, incoming_left_behind, stored_message, former_pair,"
+            " merged_branch, imported_session, mirrored_message"
+        )
+        self.stored.forget_questions()
+        tally = self._tally
+        return ImportResult(
+            sessions_new=new,
+            sessions_changed=changed,
+            sessions_grown=grown,
+            sessions_edited=edited,
+            sessions_unchanged=unchanged,
+            messages_new=tally["new"],
+            messages_changed=tally["changed"],
+            messages_unchanged=self.read - tally["new"] - tally["changed"] - tally["reactivated"],
+            messages_deactivated=tally["deactivated"],
+            messages_reactivated=tally["reactivated"],
+            messages_deleted=tally["deleted"],
+            pairs_new=tally["pairs"],
+            flagged=tally["flagged"],
+            session_forgotten=len(forgotten),
+        )
+
+    # ---------------------------------------------------------------- what waits
+
+    def _settle(self) -> None:
+        """Store what waits. A session that waits in several pieces is left alone where all of them change nothing."""
+        waiting = self._aside.take_all()
+        single = [pieces[0] for pieces in waiting.values() if len(pieces) == 1]
+        self._merge(single, is_settling=True)
+        repeated = {session_id: pieces for session_id, pieces in waiting.items() if len(pieces) > 1}
+        if repeated:
+            self._settle_repeated(repeated)
+
+    def _settle_repeated(self, repeated: Mapping[str, Sequence[ParsedSession]]) -> None:
+        before = self._states(repeated)
+        tally = self._tally.copy()
+        with self._conn.transaction() as attempt:
+            self._merge_in_turn(repeated)
+            after = self._states(repeated)
+            changed = {session_id for session_id in repeated if before.get(session_id) != after.get(session_id)}
+            unchanged = [session_id for session_id in repeated if session_id not in changed]
+            mirrored = self._conn.execute(
+                "select session_id, message_id from mirrored_message where session_id = any (%s)", [unchanged]
+            ).fetchall()
+            if unchanged:
+                raise psycopg.Rollback(attempt)
+        if unchanged:
+            self._tally = tally
+            self._merge_in_turn({session_id: repeated[session_id] for session_id in repeated if session_id in changed})
+            self._conn.execute(statement("note_unchanged_sessions"), {"session_ids": unchanged}, prepare=False)
+            with self._conn.cursor() as cursor:
+                cursor.executemany("insert into mirrored_message (session_id, message_id) values (%s, %s)", mirrored)
+
+    def _merge_in_turn(self, repeated: Mapping[str, Sequence[ParsedSession]]) -> None:
+        for pieces in zip_longest(*repeated.values()):
+            self._merge([piece for piece in pieces if piece is not None], is_settling=True)
+
+    def _states(self, session_ids: Collection[str]) -> Mapping[str, str]:
+        parameters = {**self._key, "session_ids": list(session_ids)}
+        return dict(self._conn.execute(statement("read_session_states"), parameters, prepare=False).fetchall())
+
+    # ---------------------------------------------------------------- one batch
+
+    def _merge(self, batch: Sequence[ParsedSession], *, is_settling: bool) -> None:
         """Store one batch. The order of the statements is the order of the rules; each one's file says its own."""
+        if not batch:
+            return
         stage_batch(self._conn, batch)
         self._run("insert_incoming_sessions")
         self._run("lock_incoming_sessions")
         [newly_marked] = self._counts("read_stored_sessions")
+        [misplaced] = self._counts("read_stored_messages")
+        if misplaced:
+            self._align(batch)
+        if not is_settling:
+            self._put_aside(batch)
         self._run("update_incoming_sessions")
         self._run("insert_incoming_participants")
-        replaced, deactivated = self._counts("read_stored_messages")
+        replaced, _ = self._counts("count_parting_messages")
         if replaced:
             self._run("delete_replaced_messages")
         self._run("read_former_pairs")
         self._conn.execute("analyze stored_message (session_no, message_id)")
         self._conn.execute("analyze former_pair")
-        new, flagged, pairs, changed, reactivated, differing = self._counts("merge_branches")
+        merged = self._counts("merge_branches")
+        if merged[-1] and not is_settling:
+            # Nothing is edited and nothing returns, so that something was moved.
+            self._put_aside(batch)
+            self._conn.execute("truncate merged_branch")
+            merged = self._counts("merge_branches")
+        new, flagged, pairs, changed, reactivated, differing = merged
         self._conn.execute("analyze merged_branch (session_no, message_id)")
         if new:
             self._run("insert_new_messages")
@@ -162,6 +256,7 @@ class _Import:
             self._run("advance_pair_numbers")
         if differing:
             self._run("update_known_messages")
+        _, deactivated = self._counts("count_parting_messages")
         if deactivated:
             self._run("deactivate_left_behind")
         if newly_marked:
@@ -175,45 +270,31 @@ class _Import:
             "truncate incoming_session, incoming_message, incoming_left_behind, stored_message, former_pair,"
             " merged_branch"
         )
-        self.read += sum(len(session.messages) for session in batch)
-        self._new += new
-        self._changed += changed
-        self._reactivated += reactivated
-        self._deactivated += deactivated
-        self._deleted += replaced
-        self._pairs += pairs
-        self._flagged += flagged
+        self._tally.update(
+            new=new,
+            changed=changed,
+            reactivated=reactivated,
+            deactivated=deactivated,
+            deleted=replaced,
+            pairs=pairs,
+            flagged=flagged,
+        )
 
-    def finish(self) -> ImportResult:
-        """Delete what a mirror lacks, count, and drop the tables: a caller's transaction may go on."""
-        if self._mirror:
-            self._conn.execute("analyze mirrored_message")
-            [deleted] = self._counts("delete_unmirrored_messages")
-            self._deleted += deleted
-        [(new, changed, grown, edited, unchanged, forgotten)] = self._run("count_imported_sessions").fetchall()
-        for session_id in forgotten:
-            key = "/".join((*self._key.values(), session_id))
-            _LOGGER.info("%s: session %s is kept as history only", Reason.SESSION_FORGOTTEN, key)
-        self._conn.execute(
-            "drop table incoming_session, incoming_message, incoming_left_behind, stored_message, former_pair,"
-            " merged_branch, imported_session, mirrored_message"
-        )
-        return ImportResult(
-            sessions_new=new,
-            sessions_changed=changed,
-            sessions_grown=grown,
-            sessions_edited=edited,
-            sessions_unchanged=unchanged,
-            messages_new=self._new,
-            messages_changed=self._changed,
-            messages_unchanged=self.read - self._new - self._changed - self._reactivated,
-            messages_deactivated=self._deactivated,
-            messages_reactivated=self._reactivated,
-            messages_deleted=self._deleted,
-            pairs_new=self._pairs,
-            flagged=self._flagged,
-            session_forgotten=len(forgotten),
-        )
+    def _align(self, batch: Sequence[ParsedSession]) -> None:
+        """Give the messages of sessions whose places have shifted the ids of what is stored of them."""
+        shifted = self._run("find_misplaced_sessions").fetchall()
+        aligned = [(number, realign(batch[number], turns)) for number, _, _, turns in self.stored.branches(shifted)]
+        self._conn.execute(statement("withdraw_messages"), {"numbers": [number for number, _ in aligned]})
+        stage_messages(self._conn, aligned)
+        self._run("read_stored_messages")
+
+    def _put_aside(self, batch: Sequence[ParsedSession]) -> None:
+        """Take out of the batch what isn't stored before the whole file was seen."""
+        numbers = [number for (number,) in self._run("find_conflicting_sessions")]
+        if numbers:
+            self._conn.execute(statement("withdraw_sessions"), {"numbers": numbers})
+            for number in numbers:
+                self._aside.add(batch[number])
 
     def _run(self, name: str) -> psycopg.Cursor[Any]:
         # Never prepared: a plan made for the first, small batch would serve the large ones.

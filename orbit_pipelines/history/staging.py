@@ -1,6 +1,6 @@
 """Sessions on their way into the database: cut into batches, and copied into the tables an import works on."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
@@ -47,7 +47,7 @@ def read_ahead(batches: Iterator[T]) -> Generator[T]:
             yield cast("T", batch)
 
 
-def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> None:
+def stage_batch(conn: psycopg.Connection[Any], batch: Sequence[ParsedSession]) -> None:
     """Copy one batch into the ``incoming_…`` tables, which are empty, and tell the planner what they hold."""
     with (
         conn.cursor() as cursor,
@@ -71,14 +71,20 @@ def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> No
                     sorted(session.participants),
                 )
             )
+    conn.execute("analyze incoming_session (session_no, session_id)")
+    stage_messages(conn, list(enumerate(batch)))
+
+
+def stage_messages(conn: psycopg.Connection[Any], numbered: Sequence[tuple[int, ParsedSession]]) -> None:
+    """Copy the messages of sessions, each told with its number in the batch, and what they leave behind."""
     with (
         conn.cursor() as cursor,
         cursor.copy(
             "copy incoming_message (session_no, place, message_id, parent_id, role, author, content, sent_at,"
-            " is_partial) from stdin"
+            " is_partial, is_placed) from stdin"
         ) as copy,
     ):
-        for session_no, session in enumerate(batch):
+        for session_no, session in numbered:
             for place, message in enumerate(session.messages):
                 copy.write_row(
                     (
@@ -91,15 +97,15 @@ def stage_batch(conn: psycopg.Connection[Any], batch: list[ParsedSession]) -> No
                         message.content,
                         message.sent_at,
                         message.is_partial,
+                        message.place is not None,
                     )
                 )
     with (
         conn.cursor() as cursor,
         cursor.copy("copy incoming_left_behind (session_no, message_id) from stdin") as copy,
     ):
-        for session_no, session in enumerate(batch):
+        for session_no, session in numbered:
             for message_id in session.left_behind:
                 copy.write_row((session_no, message_id))
-    conn.execute("analyze incoming_session (session_no, session_id)")
     conn.execute("analyze incoming_message (session_no, message_id)")
     conn.execute("analyze incoming_left_behind")

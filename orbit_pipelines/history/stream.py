@@ -21,7 +21,9 @@ class ParsedMessage:
     ``message_id`` is the format's own id, or None where the format has none (storing then derives one from the
     message's place in its session). ``parent_id`` is the nearest ancestor that is a visible turn too, None at the root;
     for formats without a tree it is the message before. ``author`` is an actor id where the source tells one, else
-    None: the account's user for a user message, the agent for a reply. ``sent_at`` is in UTC, or None.
+    None: the account's user for a user message, the agent for a reply. ``sent_at`` is in UTC, or None. ``place`` is
+    told for messages without an id alone: how many turns stand before it in its session, those included that were empty
+    or couldn't be read; None where nothing was left out.
     """
 
     message_id: str | None
@@ -31,6 +33,7 @@ class ParsedMessage:
     sent_at: datetime | None = None
     author: str | None = None
     is_partial: bool = False
+    place: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
--- One batch of messages; place is a message's index in its session's branch, as the file has it.
+-- One batch of messages; place is a message's index in its session's branch, as the file has it;
+-- is_placed says that its id was made from it.
 create temp table incoming_message (
     session_no int not null,
     place int not null,
@@ -9,5 +10,6 @@ create temp table incoming_message (
     content text not null,
     sent_at timestamptz,
     is_partial boolean not null,
+    is_placed boolean not null,
     primary key (session_no, message_id)
 ) on commit drop

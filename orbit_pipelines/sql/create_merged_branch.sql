@@ -12,6 +12,7 @@ create temp table merged_branch (
     is_known boolean not null,
     is_numbered_anew boolean not null,
     is_edited boolean not null,
+    is_beginning boolean not null,
     is_returning boolean not null,
     is_moved boolean not null,
     primary key (session_id, message_id)

@@ -12,6 +12,9 @@ create temp table stored_message (
     run_index int,
     not_remembered boolean not null,
     is_edited boolean not null,
+    is_beginning boolean not null,
+    is_misplaced boolean not null,
+    is_returning boolean not null,
     is_another boolean not null,
     is_left_behind boolean not null,
     primary key (session_id, message_id)

@@ -1,6 +1,6 @@
--- Every id that was ever given after one of these openings, with a digest of each message still stored under it.
--- offset 0 has the messages looked up session by session: few of a store's are asked for at a time.
-select given.opening, given.session_id, said.message_id, said.digest
+-- Every id that was ever given after one of these openings, with what its branch says: the digests of its messages in a
+-- row, null where nothing is stored. offset 0 has the messages looked up session by session: few are asked for at a time.
+select given.opening, given.session_id, said.digests
   from (select asked.opening, named.session_id
           from unnest(%(openings)s::text[]) as asked (opening)
          cross join lateral (select session.session_id
@@ -20,7 +20,16 @@ select given.opening, given.session_id, said.message_id, said.digest
                               where (tombstone.user_id, tombstone.agent_id) = (%(user_id)s, %(agent_id)s)
                                 and tombstone.session_id > asked.opening || '-'
                                 and tombstone.session_id < asked.opening || '.') as named) as given
-  left join lateral (select message.message_id, decode(md5(message.content), 'hex') as digest
+  left join lateral (select case when count(*) > 0
+                                 then coalesce(string_agg(decode(md5(left(message.role, 1)
+                                                                     || case when %(by_id)s
+                                                                             then message.message_id || E'\x1f'
+                                                                             else '' end
+                                                                     || message.content), 'hex'),
+                                                          ''::bytea order by message.position)
+                                                   filter (where message.is_active),
+                                               ''::bytea)
+                            end as digests
                        from orbitpilot.message as message
                       where (message.user_id, message.agent_id, message.session_id)
                           = (%(user_id)s, %(agent_id)s, given.session_id)

@@ -3,9 +3,11 @@
 -- answers go by the file's own chain, and by what is stored before it where the file starts later; but no run goes
 -- past a reply.
 with flagged_sibling as (
-    select distinct session_no, coalesce(parent_id, '') as parent_id
-      from stored_message
-     where role = 'user' and not_remembered
+    -- Under the parent that the file tells, if it does: what was put in between is no sibling.
+    select distinct session_no, coalesce(incoming.parent_id, stored.parent_id, '') as parent_id
+      from stored_message as stored
+      left join incoming_message as incoming using (session_no, message_id)
+     where stored.role = 'user' and stored.not_remembered
 ), told as (
     select incoming.session_no, incoming.message_id, incoming.role, incoming.place,
            flagged_sibling.session_no is not null as has_flagged_sibling
@@ -18,6 +20,7 @@ with flagged_sibling as (
            incoming.has_flagged_sibling,
            stored.role is not null as is_known,
            coalesce(stored.is_edited, false) as is_edited,
+           coalesce(stored.is_beginning, false) as is_beginning,
            coalesce(stored.is_active, false) as was_active,
            coalesce(stored.is_left_behind, false) as is_left_behind,
            case when stored.is_active then stored.position end as was_at,
@@ -82,7 +85,8 @@ with flagged_sibling as (
       from strung
 ), merged as (
     insert into merged_branch (session_no, session_id, message_id, role, position, pair_index, run_index, answers,
-                               not_remembered, is_known, is_numbered_anew, is_edited, is_returning, is_moved)
+                               not_remembered, is_known, is_numbered_anew, is_edited, is_beginning, is_returning,
+                               is_moved)
     select run.session_no, session.session_id, run.message_id, run.role, run.its_position, run.number,
            case when run.role = 'user' then run.its_run end,
            case when run.role = 'assistant' then run.its_question end,
@@ -90,7 +94,7 @@ with flagged_sibling as (
                and case when run.is_newly_marked then true
                         when not run.is_numbered_anew then run.last_flag
                         else run.is_marked or run.has_flagged_sibling end,
-           run.is_known, run.is_numbered_anew, run.is_edited,
+           run.is_known, run.is_numbered_anew, run.is_edited, run.is_beginning,
            run.is_known and not run.was_active,
            run.is_known
                and (run.was_at is distinct from run.its_position

@@ -1,4 +1,5 @@
--- Known messages take what the file says otherwise, their place on the branch, and the run a new reply left them in.
+-- Known messages take what the file says otherwise, their place on the branch, and the run a new reply left them in; a
+-- whole reply isn't replaced by its beginning.
 with touched as (
     update incoming_session as incoming
        set is_edited = true
@@ -7,9 +8,11 @@ with touched as (
 update orbitpilot.message as message
    set parent_id = coalesce(incoming.parent_id, message.parent_id),
        author = coalesce(incoming.author, message.author),
-       content = coalesce(incoming.content, message.content),
+       content = case when branch.is_beginning then message.content
+                      else coalesce(incoming.content, message.content) end,
        sent_at = coalesce(incoming.sent_at, message.sent_at),
-       is_partial = coalesce(incoming.is_partial, message.is_partial),
+       is_partial = case when branch.is_beginning then message.is_partial
+                         else coalesce(incoming.is_partial, message.is_partial) end,
        position = branch.position,
        run_index = branch.run_index,
        is_active = true

@@ -1,14 +1,14 @@
 """Ids from content and place."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import psycopg
 import pytest
 
-from orbit_pipelines.history.identity import Outline, SessionNames, identify_messages
+from orbit_pipelines.history.identity import SessionNames, identify_messages
 from orbit_pipelines.history.importing import import_sessions
+from orbit_pipelines.history.known_sessions import StoredSessions
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Role
 from orbit_pipelines.model import Store
 
@@ -127,7 +127,8 @@ def brought(connection: Connection, store: Store) -> Any:
         pytest.param([[RAIN[:2]], [RAIN]], (1, 4), id="grown"),
         pytest.param([[RAIN], [RAIN[:1]]], (1, 4), id="an older file"),
         pytest.param([[RAIN], [(*RAIN[:3], "Yes.")]], (1, 4), id="a reply edited"),
-        pytest.param([[RAIN[:2]], [("Hi", "Good day.")]], (1, 2), id="the only reply edited"),
+        pytest.param([[RAIN[:2]], [("Hi", "Good day.")]], (2, 4), id="another reply to a greeting"),
+        pytest.param([[RAIN[:2]], [("Hi", "Hello. And")]], (1, 2), id="a reply that went on"),
         pytest.param([[RAIN, POEM], [POEM, RAIN]], (2, 8), id="in another order"),
         pytest.param([[RAIN], [POEM, RAIN]], (2, 8), id="a new one with the same opening put first"),
         pytest.param([[RAIN], [HI, RAIN]], (2, 6), id="a short new one with the same opening put first"),
@@ -152,6 +153,37 @@ def test_the_size_of_batches_plays_no_part_when_the_same_comes_again(brought: An
         assert brought(*file, batch_messages=batch_messages) == (5, 16)
 
 
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_however_many_begin_alike_few_are_compared(is_edited: bool, store: Store, connection: Connection) -> None:
+    def file(word: str) -> list[ParsedSession]:
+        return [
+            nameless(turn("/start"), turn(f"{word} {number}", "assistant"), turn(f"question {number}"), turn("Yes."))
+            for number in range(300)
+        ]
+
+    import_sessions(connection, store, file("reply"), hash_key=KEY)
+    names = SessionNames(KEY, StoredSessions(connection, store))
+    named = names.identify(list(identify_messages(file("other") if is_edited else file("reply"))))
+    stored = connection.execute(
+        "select session_id from orbitpilot.message where content like 'question %'"
+        " order by split_part(content, ' ', 2)::int"
+    ).fetchall()
+    assert [(session.session_id,) for session in named] == stored
+    assert names.compared == (300 if is_edited else 0)
+
+
+def test_questions_that_everybody_asks_make_no_candidates(store: Store, connection: Connection) -> None:
+    def file(word: str) -> list[ParsedSession]:
+        return [nameless(turn("/start"), turn(f"{word} {number}", "assistant")) for number in range(50)]
+
+    import_sessions(connection, store, file("reply"), hash_key=KEY)
+    names = SessionNames(KEY, StoredSessions(connection, store))
+    named = names.identify(list(identify_messages(file("other"))))
+    stored = {session_id for (session_id,) in connection.execute("select session_id from orbitpilot.session")}
+    assert stored.isdisjoint(session.session_id for session in named)
+    assert names.compared == 0
+
+
 def test_a_forgotten_session_keeps_its_id_and_others_keep_theirs(brought: Any, connection: Connection) -> None:
     brought(RAIN, POEM)
     [(rain,)] = connection.execute(
@@ -166,17 +198,25 @@ def test_a_forgotten_session_keeps_its_id_and_others_keep_theirs(brought: Any, c
     assert again == [(rain,)]
 
 
-def test_messages_with_ids_of_their_own_tell_sessions_apart() -> None:
-    stored: Mapping[str, Mapping[str, Outline]] = {}
+@pytest.mark.parametrize(
+    ("second", "is_same"),
+    [
+        ("a:Hi b:Hello c:more", True),
+        ("a:Hi b:Hello c:edited", True),
+        ("b:Hello c:rest d:more", True),
+        ("x:Hi y:Hello z:rest", False),
+        ("a:other b:words c:here", False),
+    ],
+)
+def test_messages_with_ids_of_their_own_tell_sessions_apart(
+    second: str, is_same: bool, store: Store, connection: Connection
+) -> None:
+    def bring(said: str) -> int:
+        turns = (each.split(":") for each in said.split())
+        session = nameless(*(turn(text, message_id=message_id) for message_id, text in turns))
+        import_sessions(connection, store, [session], hash_key=KEY)
+        [(sessions,)] = connection.execute("select count(*) from orbitpilot.session").fetchall()
+        return int(sessions)
 
-    def find(openings: Any) -> Mapping[str, Mapping[str, Outline]]:
-        return {opening: stored.get(opening, {}) for opening in openings}
-
-    sessions = [nameless(turn("Hi", message_id="a"), turn("Yo", message_id="b"))]
-    [first] = SessionNames(KEY, find).identify(sessions)
-    assert first.session_id is not None
-    stored = {first.session_id.rpartition("-")[0]: {first.session_id: {"a": b"1", "b": b"2"}}}
-    [same] = SessionNames(KEY, find).identify([nameless(turn("Hi", message_id="a"), turn("Edited", message_id="b"))])
-    [other] = SessionNames(KEY, find).identify([nameless(turn("Hi", message_id="x"))])
-    assert same.session_id == first.session_id
-    assert other.session_id != first.session_id
+    assert bring("a:Hi b:Hello c:rest") == 1
+    assert bring(second) == (1 if is_same else 2)

@@ -278,15 +278,44 @@ def test_a_session_that_was_deleted_goes_on_after_its_numbers(
 
 def test_an_id_that_changes_its_role_is_another_message(import_all: ImportAll, shown: Shown) -> None:
     def talk(*roles: str) -> ParsedSession:
-        return ParsedSession("s", tuple(ParsedMessage(None, None, role, "words") for role in roles))  # type: ignore[arg-type]
+        return ParsedSession(
+            "s",
+            tuple(
+                ParsedMessage(f"x{place}", None, role, "words")  # type: ignore[arg-type]
+                for place, role in enumerate(roles)
+            ),
+        )
 
     import_all(talk("user", "assistant", "user"))
-    assert shown() == "m0:0/0 m1>0 m2:1/1"
+    assert shown() == "x0:0/0 x1>0 x2:1/1"
     result = import_all(talk("user", "user", "assistant"))
-    assert shown() == "m0:0/0 m1:2/0 m2>2"
+    assert shown() == "x0:0/0 x1:2/0 x2>2"
     assert (result.messages_new, result.messages_deleted, result.messages_unchanged) == (2, 2, 1)
     import_all(talk("user", "assistant", "user"))
-    assert shown() == "m0:0/0 m1>0 m2:1/1"
+    assert shown() == "x0:0/0 x1>0 x2:1/1"
+
+
+@pytest.mark.parametrize("batch_messages", [1, 20_000])
+def test_a_session_in_pieces_that_gainsay_each_other_ends_as_the_last_says(
+    batch_messages: int, conversation: Conversation, import_all: ImportAll, shown: Shown, rows: Rows
+) -> None:
+    file = [
+        conversation("u1 a1 | a2", title="First"),
+        conversation("u1 u2", "t", texts={"u1": "one"}),
+        conversation("u1 a2 | a1", title="Second"),
+        conversation("u2 u1", "t", texts={"u1": "two"}),
+    ]
+    import_all(*file, batch_messages=batch_messages)
+    assert shown() == "u1:0/0 a2>0 -a1>0"
+    assert shown("t") == "u2:1/0 u1:0/0"
+    before = rows()
+    for mirror in (False, True):
+        again = import_all(*file, batch_messages=batch_messages, mirror=mirror)
+        assert again == ImportResult(sessions_unchanged=2, messages_unchanged=8)
+        assert rows() == before
+    switched = import_all(file[2], file[0], *file[1::2], batch_messages=batch_messages)
+    assert shown() == "u1:0/0 a1>0 -a2>0"
+    assert (switched.sessions_changed, switched.sessions_unchanged) == (1, 1)
 
 
 @pytest.mark.parametrize(

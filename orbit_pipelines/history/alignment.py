@@ -1,0 +1,290 @@
+"""What a file says of a session beside what is stored of it, where messages are named by their places alone.
+
+A place is a weak name: an empty reply that is filled later, a log of which only the newest part is left, a message
+that can be read at last, and every place behind it names another message. So the two are laid side by side by what
+they say. What says the same is the same message, with its number and its mark; what is new gets an id that no message
+of the session ever had; what was stored and is contradicted leaves the branch, as in a tree.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import count, pairwise
+
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
+
+Token = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A stored message, in the order of its branch; those off the branch follow it, and then those that are deleted.
+
+    Of a deleted message only the id and the pair's number are known: ``role`` and ``content`` are None.
+    """
+
+    message_id: str
+    parent_id: str | None = None
+    role: str | None = None
+    content: str | None = None
+    is_active: bool = False
+    pair_index: int | None = None
+    answers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which stored message each message of a file is; ``ids`` and ``left_behind`` in their own order.
+
+    ``agreeing`` counts the messages that say the same, ``contradicting`` those that stand where the other says
+    something else. ``has_exchange`` says whether a question and a reply are among the agreeing ones, ``is_contained``
+    whether everything that one of the two says is said by the other.
+    """
+
+    ids: tuple[str, ...]
+    left_behind: frozenset[str]
+    agreeing: int
+    contradicting: int
+    has_exchange: bool
+    is_contained: bool
+
+
+def align(stored: Sequence[StoredTurn], said: Sequence[ParsedMessage]) -> Alignment:
+    """Lay the messages of a file beside those that are stored of the session.
+
+    Messages with an id of their own (``place`` is None) are told by it, the others by role and text, in order. Where
+    both go on from the same message and say different things:
+
+    - a reply that is the other's beginning, or goes on from it, is the same reply;
+    - between messages that agree, as many messages of the same roles are the stored ones, edited;
+    - else the stored ones are left behind, and at the end of what agrees so is everything that follows them.
+
+    What only one of the two says contradicts nothing. A reply that agrees, but to another question, is another reply.
+    """
+    return _Aligning(stored, said).result()
+
+
+def realign(session: ParsedSession, stored: Sequence[StoredTurn]) -> ParsedSession:
+    """Return the session with the ids of ``align``, and what it leaves behind."""
+    alignment = align(stored, session.messages)
+    renamed = {message.message_id: new for message, new in zip(session.messages, alignment.ids, strict=True)}
+    return replace(
+        session,
+        messages=tuple(
+            replace(message, message_id=new, parent_id=renamed.get(message.parent_id, message.parent_id))
+            for message, new in zip(session.messages, alignment.ids, strict=True)
+        ),
+        left_behind=session.left_behind.union(alignment.left_behind).difference(alignment.ids),
+    )
+
+
+@dataclass(slots=True)
+class _Gap:
+    """What stands between two messages that agree, by index in each sequence; ``is_last`` where none follows."""
+
+    stored: list[int]
+    said: list[int]
+    is_first: bool
+    is_last: bool
+
+
+@dataclass(slots=True)
+class _Aligning:
+    stored: Sequence[StoredTurn]
+    said: Sequence[ParsedMessage]
+    branch: list[StoredTurn] = field(init=False)
+    found: dict[int, StoredTurn] = field(init=False)
+    agreeing: set[int] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
+    contradicting: int = 0
+
+    def __post_init__(self) -> None:
+        self.branch = [turn for turn in self.stored if turn.is_active]
+        own = {message.message_id for message in self.said if message.place is None}
+
+        def of_stored(turn: StoredTurn) -> Token:
+            return (turn.message_id,) if turn.message_id in own else (turn.role or "", turn.content or "")
+
+        stored = [of_stored(turn) for turn in self.branch]
+        said = [
+            (message.message_id or "",) if message.place is None else (message.role, message.content)
+            for message in self.said
+        ]
+        matched = match(stored, said)
+        self.found = {of_said: self.branch[of_branch] for of_branch, of_said in matched}
+        self.agreeing = set(self.found)
+        unmatched = set(range(len(stored))).difference(of_branch for of_branch, _ in matched)
+        waiting: dict[Token, list[StoredTurn]] = defaultdict(list)
+        for turn in self.stored:
+            if turn.role is not None and not turn.is_active:
+                waiting[of_stored(turn)].append(turn)
+        for index in sorted(unmatched):
+            waiting[stored[index]].append(self.branch[index])
+        gaps = list(_gaps(matched, len(stored), len(said)))
+        for gap in gaps:
+            self._take_elsewhere(gap, said, waiting)
+        elsewhere = {turn.message_id for turn in self.found.values()}
+        for gap in gaps:
+            gap.stored = [index for index in gap.stored if self.branch[index].message_id not in elsewhere]
+            self._resolve(gap)
+        self._part_replies()
+
+    def result(self) -> Alignment:
+        kept = {turn.message_id for turn in self.found.values()}
+        roles = {self.said[index].role for index in self.agreeing}
+        return Alignment(
+            ids=tuple(self._ids()),
+            left_behind=frozenset(self.left - kept),
+            agreeing=len(self.agreeing),
+            contradicting=self.contradicting,
+            has_exchange=len(roles) > 1,
+            is_contained=len(self.agreeing) >= min(len(self.branch), len(self.said)),
+        )
+
+    def _take_elsewhere(self, gap: _Gap, said: Sequence[Token], waiting: dict[Token, list[StoredTurn]]) -> None:
+        """Find what had left the branch or stood elsewhere on it: under the same parent rather than another."""
+        for index in gap.said:
+            turns = waiting.get(said[index])
+            if not turns:
+                continue
+            before = self.found.get(index - 1)
+            parent_id = before.message_id if before else None
+            turn = next((each for each in turns if each.parent_id == parent_id), turns[0])
+            turns.remove(turn)
+            self.found[index] = turn
+            self.agreeing.add(index)
+
+    def _resolve(self, gap: _Gap) -> None:
+        stored_replies, stored_rest = _part(gap.stored, [turn.role for turn in self.branch])
+        said_replies, said_rest = _part(gap.said, [message.role for message in self.said])
+        is_closed = not gap.is_last and self.found.keys().isdisjoint(gap.said)
+        if stored_replies and said_replies and not self._same_replies(stored_replies, said_replies):
+            if is_closed and len(stored_replies) == len(said_replies):
+                self._edit(stored_replies, said_replies)
+            else:
+                self._leave(stored_replies)
+                if not is_closed:
+                    self._leave(stored_rest)
+            self.contradicting += min(len(stored_replies), len(said_replies))
+        if stored_rest and said_rest:
+            self.contradicting += min(len(stored_rest), len(said_rest))
+            roles = [self.said[index].role for index in said_rest]
+            if is_closed and roles == [self.branch[index].role for index in stored_rest]:
+                self._edit(stored_rest, said_rest)
+            elif not (gap.is_first and is_closed):
+                # Before everything that agrees, a head that was cut says nothing against what it lacks.
+                self._leave(stored_rest)
+
+    def _same_replies(self, stored: Sequence[int], said: Sequence[int]) -> bool:
+        """Say whether replies to one question are the same, one of each pair perhaps cut short; the pairs are found."""
+        pairs = list(zip(stored, said, strict=False))
+        for of_branch, of_said in pairs:
+            one, other = self.branch[of_branch].content or "", self.said[of_said].content
+            if of_said in self.found or not is_same_text("assistant", one, other):
+                return False
+        self._edit(*zip(*pairs, strict=True))
+        self.agreeing.update(of_said for _, of_said in pairs)
+        return True
+
+    def _edit(self, stored: Sequence[int], said: Sequence[int]) -> None:
+        for of_branch, of_said in zip(stored, said, strict=True):
+            # A message with an id of its own is never another one.
+            if self.said[of_said].place is not None:
+                self.found[of_said] = self.branch[of_branch]
+            else:
+                self._leave([of_branch])
+
+    def _leave(self, stored: Collection[int]) -> None:
+        self.left.update(self.branch[index].message_id for index in stored)
+
+    def _part_replies(self) -> None:
+        """Part from their stored ids the replies that the file has under another question than they answered."""
+        question: int | None = None
+        has_question = False
+        for index, message in enumerate(self.said):
+            turn = self.found.get(index)
+            if message.role == "user":
+                has_question = True
+                question = turn.pair_index if turn else None
+            elif turn and message.place is not None and has_question and turn.answers != question:
+                del self.found[index]
+                self.agreeing.discard(index)
+                self.left.add(turn.message_id)
+
+    def _ids(self) -> Iterator[str]:
+        taken = {turn.message_id for turn in self.stored}
+        taken.update(message.message_id or "" for message in self.said if message.place is None)
+        before = ""
+        for index, message in enumerate(self.said):
+            turn = self.found.get(index)
+            if message.place is None:
+                before = message.message_id or ""
+            elif turn is not None:
+                before = turn.message_id
+            else:
+                before = _new_id(message.message_id or "", before, taken)
+                taken.add(before)
+            yield before
+
+
+def is_same_text(role: str, one: str, other: str) -> bool:
+    """Say whether two texts are one message's: of a reply the one may be cut short."""
+    return one == other or (role == "assistant" and (one.startswith(other) or other.startswith(one)))
+
+
+def match(stored: Sequence[Token], said: Sequence[Token]) -> list[tuple[int, int]]:
+    """Return which of ``stored`` are which of ``said``, as pairs of indexes that rise together.
+
+    The beginning that both share, the end that both share, and the longest common runs between them. But where the
+    stored end is the beginning of what is said, and explains as much, it is a log that moved on.
+    """
+    shortest = min(len(stored), len(said))
+    head = next((index for index in range(shortest) if stored[index] != said[index]), shortest)
+    tail = next((index for index in range(shortest - head) if stored[-1 - index] != said[-1 - index]), shortest - head)
+    ends = len(stored) - tail, len(said) - tail
+    pairs = [(index, index) for index in range(head)]
+    if head < min(ends):
+        # Texts that come again and again are no anchors: difflib leaves them to their neighbours.
+        blocks = SequenceMatcher(None, stored[head : ends[0]], said[head : ends[1]]).get_matching_blocks()
+        pairs += [(head + a + index, head + b + index) for a, b, size in blocks for index in range(size)]
+    pairs += [(ends[0] + index, ends[1] + index) for index in range(tail)]
+    overlap = _overlap(stored, said) if len(pairs) < shortest else 0
+    if overlap >= max(len(pairs), 2):
+        return [(len(stored) - overlap + index, index) for index in range(overlap)]
+    return pairs
+
+
+def _overlap(stored: Sequence[Token], said: Sequence[Token]) -> int:
+    """Return how many of the last stored ones are the first that are said."""
+    for start in range(max(len(stored) - len(said), 0), len(stored)):
+        if stored[start] == said[0] and list(stored[start:]) == list(said[: len(stored) - start]):
+            return len(stored) - start
+    return 0
+
+
+def _gaps(matched: Sequence[tuple[int, int]], stored: int, said: int) -> Iterator[_Gap]:
+    edges = [(-1, -1), *matched, (stored, said)]
+    for (a, b), (next_a, next_b) in pairwise(edges):
+        if next_a - a > 1 or next_b - b > 1:
+            yield _Gap(
+                list(range(a + 1, next_a)),
+                list(range(b + 1, next_b)),
+                is_first=a < 0,
+                is_last=next_a == stored and next_b == said,
+            )
+
+
+def _part(indexes: Sequence[int], roles: Sequence[str | None]) -> tuple[list[int], list[int]]:
+    """Part the replies that a stretch begins with, which belong to what stands before it, from the rest."""
+    first = next((at for at, index in enumerate(indexes) if roles[index] != "assistant"), len(indexes))
+    return list(indexes[:first]), list(indexes[first:])
+
+
+def _new_id(name: str, before: str, taken: Collection[str]) -> str:
+    """Return an id that no message of the session has or had: the next place, or a further version of it."""
+    if before.startswith("m") and before[1:].isdecimal():
+        name = f"m{int(before[1:]) + 1}"
+    if name not in taken:
+        return name
+    return next(each for number in count(2) if (each := f"{name}~{number}") not in taken)
