@@ -39,7 +39,7 @@ class ChunkerSettings:
     @property
     def fingerprint(self) -> str:
         """Everything that decides where a text is cut, the libraries' versions too."""
-        return f"chunker/1 characters/{self.max_characters} {_LIBRARIES}"
+        return f"chunker/2 characters/{self.max_characters} {_LIBRARIES}"
 
 
 @dataclass(frozen=True, slots=True)

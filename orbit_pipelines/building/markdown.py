@@ -8,7 +8,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 # Blocks only: what is inside a paragraph is of no interest here, and costs most of the time.
-_PARSER = MarkdownIt("commonmark").enable("table")
+# No HTML either: a fence that stands right behind <details>, without a blank line, is one to whoever reads on.
+_PARSER = MarkdownIt("commonmark").enable("table").disable("html_block")
 _PARSER.core.ruler.enableOnly(["normalize", "block"])
 
 _NEWLINE = re.compile(r"\r\n?|\n")

@@ -328,7 +328,7 @@ def test_missing_parts_are_no_text() -> None:
 def test_the_fingerprint_names_the_limit_and_what_cuts() -> None:
     assert ChunkerSettings(800).fingerprint != ChunkerSettings(801).fingerprint
     assert re.fullmatch(
-        r"chunker/1 characters/800 semantic-text-splitter/[\d.]+ markdown-it-py/[\d.]+",
+        r"chunker/2 characters/800 semantic-text-splitter/[\d.]+ markdown-it-py/[\d.]+",
         ChunkerSettings(800).fingerprint,
     )
 

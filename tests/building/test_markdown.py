@@ -45,6 +45,9 @@ def test_a_table_has_its_header_rows_for_a_head() -> None:
         ("- | a | b |\n  |---|---|\n  | 1 | 2 |\n", "  | a | b |\n  |---|---|\n", "", "  | 1 | 2 |\n"),
         ("> | a | b |\n> |---|---|\n> | 1 | 2 |", "> | a | b |\n> |---|---|\n", "", "> | 1 | 2 |"),
         ("a | b\n--- | ---\n1 | 2", "a | b\n--- | ---\n", "", "1 | 2"),
+        ("<details>\n```py\nx\n```\n</details>\n", "```py\n", "```", "x\n"),
+        ("<details><summary>s</summary>\n~~~\nx\n~~~", "~~~\n", "~~~", "x\n"),
+        ("<div>\n\n```\nx\n", "```\n", "```", "x\n"),
     ],
 )
 def test_a_block_is_continued_as_it_began(text: str, opening: str, closing: str, body: str) -> None:
