@@ -37,6 +37,18 @@ def test_shards_come_in_the_order_of_their_numbers_without_what_lies_beside_them
     assert listed(path) == ["conversations-2.json", "conversations-10.json", "other.json", "more/chats.json"]
 
 
+def test_content_decides_where_a_name_tells_nothing(tmp_path: Path) -> None:
+    chat = '{"messages": [{"role": "user", "content": "Tea?"}]}'
+    contents = {
+        "conversations.json": "[]", "log.txt": chat, "export": "PK\3\4", "report.docx": "PK\3\4", "page.html": "<p>",
+        "memories.json": chat, "user.json": '{"id": 1}', "sessions.json": "{}", "words.txt": "[1] A footnote",
+    }  # fmt: skip
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    assert listed(tmp_path) == ["conversations.json", "log.txt", "memories.json", "export"]
+    assert list_exports(tmp_path).passed_over == 3
+
+
 def test_what_is_an_export_as_a_whole_is_not_taken_apart(folder: Callable[..., Path]) -> None:
     path = folder("team/users.json", "team/general/2025-01-01.json", "team/general/2025-01-02.json", "chat.json")
     assert listed(path) == ["chat.json", "team"]

@@ -151,8 +151,16 @@ def test_a_bomb_that_declares_little_is_refused_while_it_unpacks(
     path.write_bytes(packed.replace(struct.pack("<L", len(content)), struct.pack("<L", 1_000_000)))
     monkeypatch.setattr(reading, "RATIO_MATTERS_FROM", 100_000)
     monkeypatch.setattr(reading, "HIGHEST_RATIO", 400)
-    with pytest.raises(UnreadableExport):
+    with pytest.raises(UnreadableExport, match="more than 400 times its"):
         contents(path)
+
+
+def test_a_zip_that_lies_about_a_size_within_the_limits_is_read_to_its_end(pack: Callable[..., Path]) -> None:
+    content = b"[" + b" " * 3_000_000 + b"]"
+    path = pack(("conversations.json", content))
+    packed = path.read_bytes()
+    path.write_bytes(packed.replace(struct.pack("<L", len(content)), struct.pack("<L", 1_000)))
+    assert contents(path) == {"conversations.json": content}
 
 
 def test_shards_are_limited_all_together(pack: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Recalled memory inside a text: wrapped, told apart, cut as pairing cuts it."""
 
+import re
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -8,7 +10,9 @@ from hypothesis import strategies as st
 from orbit_pipelines.building.recalled_blocks import cut_recalled_blocks
 from orbit_pipelines.history.recalled import BEGIN, END, MARK, Part, cut, parts, wrap
 
-PIECES = st.lists(st.sampled_from([BEGIN, END, "a", " ", "\n", "b c", MARK, "[["]), max_size=7).map("".join)
+PIECES = st.lists(
+    st.sampled_from([BEGIN, END, END.upper(), BEGIN.replace("[", "\\["), "a", " ", "\n", "b c", MARK, "[["]), max_size=7
+).map("".join)
 
 
 def test_a_block_stands_on_lines_of_its_own() -> None:
@@ -38,6 +42,24 @@ def test_no_product_would_escape_the_markers() -> None:
 )
 def test_a_text_is_told_apart(text: str, expected: tuple[Part, ...]) -> None:
     assert parts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        (BEGIN.upper(), END.title()),
+        (BEGIN.replace("[", "\\["), END.replace("[", "\\[")),
+        (re.sub(r"([][:-])", r"\\\1", BEGIN), re.sub(r"([][:-])", r"\\\1", END)),
+        (BEGIN.replace(" ", "  "), END.replace("]]", " ]]")),
+        (f"> {BEGIN}", f"> {END}"),
+    ],
+)
+def test_markers_are_known_as_products_write_them_back(begin: str, end: str) -> None:
+    text = f"Mine.\n{begin}\nLEARNED\n{end}\nMine too."
+    assert cut(text) == "Mine.\n\nMine too."
+    frame = cut_recalled_blocks(pl.DataFrame({"content": [text]}))
+    assert frame.rows() == [("Mine.\n\nMine too.", True)]
+    assert cut(wrap(text)) == ""
 
 
 @given(PIECES)

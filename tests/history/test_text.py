@@ -1,9 +1,11 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orbit_pipelines.history.stream import Problem, Problems
-from orbit_pipelines.history.text import LONGEST_ID, clean_text, storable, usable_id
+from orbit_pipelines.history.text import LONGEST_ID, LONGEST_SPACE, clean_text, storable, usable_id
 
 any_text = st.text(st.characters(codec=None))
 storable_text = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
@@ -59,6 +61,24 @@ def test_a_changed_text_is_reported_where_it_stands_and_without_its_words() -> N
     assert problems.shown == [
         Problem("text_replaced", "message 7", "characters that can't be stored were replaced by U+FFFD")
     ]
+
+
+@pytest.mark.parametrize("space", [" ", "\n", "\r\n", " \t", "\u3000"])
+def test_white_space_longer_than_any_layout_is_kept_and_reported(space: str) -> None:
+    problems = Problems()
+    for length in (LONGEST_SPACE // 2, LONGEST_SPACE + 1, 10_000):
+        run = (space * length)[:length]
+        text = f"{'words ' * 100}end{run}more"
+        assert storable(text, f"of {length}", problems) == text
+    assert [problem.where for problem in problems.shown] == [f"of {LONGEST_SPACE + 1}", "of 10000"]
+    assert problems.counts == {"long_white_space": 2}
+
+
+@given(st.text(st.sampled_from(" \n\tab"), min_size=LONGEST_SPACE, max_size=3 * LONGEST_SPACE))
+def test_nothing_but_a_long_run_is_reported(text: str) -> None:
+    problems = Problems()
+    storable(text, "here", problems)
+    assert bool(problems.counts) == any(len(run) > LONGEST_SPACE for run in re.findall(r"\s+", text))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbit_pipelines.history.times import to_utc
+from orbit_pipelines.history.stream import Problems
+from orbit_pipelines.history.times import read_time, to_utc
 
 MOMENT = datetime(2024, 6, 10, 6, 13, 20, tzinfo=UTC)
 
@@ -33,6 +34,13 @@ offsets = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(
         "2024-06-10 06:13:20.000000",
         "2024-06-10 06:13:20 UTC",
         "2024-06-10 08:13:20 +0200",
+        "Mon, 10 Jun 2024 06:13:20 +0000",
+        "10 Jun 2024 08:13:20 +0200 (CEST)",
+        "Mon, 10 Jun 2024 06:13:20 GMT",
+        "Mon, 10 Jun 2024 02:13:20 EDT",
+        {"$date": "2024-06-10T06:13:20.000Z"},
+        {"$date": 1718000000000},
+        {"$date": {"$numberLong": "1718000000000"}},
         datetime(2024, 6, 10, 6, 13, 20),  # noqa: DTZ001 - a time without a zone is what is tested
         datetime(2024, 6, 10, 8, 13, 20, tzinfo=timezone(timedelta(hours=2))),
     ],
@@ -57,6 +65,12 @@ def test_every_way_of_writing_a_moment_names_the_same_one(written: object) -> No
         "0001-01-01T00:00:00+14:00",
         "9999-12-31T23:59:59-14:00",
         "2024-13-01",
+        "10/06/2024",
+        "06/10/2024, 6:13 AM",
+        "Mon, 10 Jun 2024 08:13:20 CEST",
+        "Mon, 35 Jun 2024 06:13:20 GMT",
+        {"$date": "yesterday"},
+        {"$date": {"$date": None}},
         float("nan"),
         float("inf"),
         10**400,
@@ -67,6 +81,17 @@ def test_every_way_of_writing_a_moment_names_the_same_one(written: object) -> No
 )
 def test_what_is_no_moment_of_a_chat_is_no_time(nonsense: object) -> None:
     assert to_utc(nonsense) is None
+
+
+def test_the_first_time_that_can_be_read_counts_and_one_that_says_nothing_readable_is_reported() -> None:
+    problems = Problems()
+    assert read_time("a", problems, None, "soon", 1718000000) == MOMENT
+    assert read_time("b", problems, None, "", " ", 0, False) is None
+    assert problems.counts == {}
+    assert read_time("c", problems, None, "10/06/2024") is None
+    assert read_time("d", problems, -5, "PRIVATE") is None
+    assert [(problem.kind, problem.where) for problem in problems.shown] == [("unread_time", "c"), ("unread_time", "d")]
+    assert "PRIVATE" not in repr(problems.shown)
 
 
 def test_fractions_are_kept_to_the_microsecond() -> None:

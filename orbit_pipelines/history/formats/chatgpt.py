@@ -276,7 +276,7 @@ def _part_texts(parts: Iterable[object], where: str, problems: Problems) -> Iter
             yield content_text({"text": part.get("text")}, where, problems)
         elif not (isinstance(part, dict) and kind is not None and kind.endswith(_POINTER)):
             # Whatever tells its kind in another way, or not at all.
-            yield content_text({**part, "type": kind} if isinstance(part, dict) and kind else part, where, problems)
+            yield content_text([{**part, "type": kind} if isinstance(part, dict) and kind else part], where, problems)
 
 
 def _is_partial(message: Mapping[str, object]) -> bool:

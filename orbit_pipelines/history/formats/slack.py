@@ -15,6 +15,7 @@ from itertools import groupby
 from orbit_pipelines.errors import UnknownAssistant
 from orbit_pipelines.history.formats.content import as_list, as_object, as_word
 from orbit_pipelines.history.formats.lost_questions import A_QUESTION, LostQuestions
+from orbit_pipelines.history.formats.slack_blocks import blocks_text
 from orbit_pipelines.history.formats.slack_workspace import Channel, Workspace
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
@@ -257,15 +258,15 @@ def _session(thread: str, posts: Sequence[_Post], channel: Channel | None, readi
 
 
 def _text(entry: Mapping[str, object]) -> str:
-    """Return what a message says: its text; of a bot that only sent blocks or attachments, theirs."""
+    """Return what a message says: its text; where there is none, that of its blocks and attachments."""
     text = as_word(entry.get("text")) or ""
     if text.strip():
         return text
-    sections = (as_object(as_object(block).get("text")).get("text") for block in as_list(entry.get("blocks")))
-    attached = (
-        as_object(each).get("text") or as_object(each).get("fallback") for each in as_list(entry.get("attachments"))
-    )
-    return "\n".join(said for said in (*sections, *attached) if isinstance(said, str) and said)
+    said = [blocks_text(entry.get("blocks"))]
+    for each in map(as_object, as_list(entry.get("attachments"))):
+        texts = (as_word(each.get("text")), blocks_text(each.get("blocks")), as_word(each.get("fallback")))
+        said.append(next((text for text in texts if text), ""))
+    return "\n".join(text for text in said if text)
 
 
 _MARKUP = re.compile(r"<([^<>\n]+)>")

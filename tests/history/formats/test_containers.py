@@ -4,6 +4,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,123 @@ def test_what_is_no_export_among_others_is_reported_and_left_out(pack: Pack, rea
         "e.json",
     ]
     assert "PRIVATE" not in repr(problems.shown)
+
+
+CHATGPT = json.dumps(
+    [{"id": "g", "mapping": {"u": {"id": "u", "message": {"author": {"role": "user"}, "content": "G?"}}}}]
+)
+CLAUDE = json.dumps([{"uuid": "c", "chat_messages": [{"uuid": "1", "sender": "human", "text": "C?"}]}])
+
+
+def opened_by(sessions: list[ParsedSession]) -> list[str]:
+    return [session.messages[0].content for session in sessions]
+
+
+def test_every_file_beside_the_shards_of_an_export_is_looked_into(
+    pack: Pack, read_file: Callable[..., Reading]
+) -> None:
+    sessions, problems = read_file(
+        pack(
+            {
+                "conversations-000.json": CHATGPT,
+                "conversations (1).json": CHATGPT.replace("G?", "G1?"),
+                "claude-export.json": CLAUDE,
+                "deep/log.txt": f"{CHAT}\n{CHAT}\n",
+                "user.json": '{"id": "PRIVATE"}',
+                "message_feedback.json": "[]",
+                "memories.json": CHAT.replace("Tea?", "Kept aside?"),
+                "notes.json": '{"a": 1}',
+                "broken.json": '{"a": ',
+                "chat.html": "<html>",
+                "image/photo.png": b"\x89PNG",
+            }
+        )
+    )
+    assert opened_by(sessions) == ["G?", "C?", "G1?", "Tea?", "Tea?", "Kept aside?"]
+    assert problems.counts == {"current_node_missing": 2, "unknown_document": 2}
+    assert {problem.where for problem in problems.shown if problem.kind == "unknown_document"} == {
+        "notes.json",
+        "broken.json",
+    }
+
+
+def test_what_lies_aside_is_not_read_as_the_format_that_is_named(pack: Pack, read_file: Callable[..., Reading]) -> None:
+    path = pack({"a.jsonl": CHAT, "user.json": '{"id": 1}', "memories.json": CLAUDE, "sessions.json": CHAT})
+    sessions, problems = read_file(path, "openai-messages")
+    assert opened_by(sessions) == ["Tea?", "Tea?"]
+    assert problems.counts == {}
+
+
+def test_a_zip_of_nothing_but_what_lies_aside_holds_no_conversation(
+    pack: Pack, read_file: Callable[..., Reading]
+) -> None:
+    with pytest.raises(UnknownExportFormat, match=r"only what products put beside them, such as user\.json"):
+        read_file(pack({"user.json": "{}", "chat.html": "<html>"}))
+
+
+def test_a_zip_in_a_zip_is_reported(pack: Pack, read_file: Callable[..., Reading]) -> None:
+    sessions, problems = read_file(pack({"a.jsonl": CHAT, "more.zip": b"PK\3\4", "report.docx": b"PK\3\4"}))
+    assert len(sessions) == 1
+    assert [problem.where for problem in problems.shown] == ["more.zip"]
+
+
+@pytest.mark.parametrize("join", ["\n".join, lambda rows: f"[{','.join(rows)}]"])
+def test_a_row_of_another_format_is_read_as_that(join: Any, read_text: Callable[..., Reading]) -> None:
+    rows = [CHATGPT[1:-1], CHAT, "5", CLAUDE[1:-1], '{"title": "a shell"}', CHATGPT[1:-1].replace("G?", "G1?")]
+    sessions, problems = read_text(join(rows))
+    assert opened_by(sessions) == ["G?", "Tea?", "C?", "G1?"]
+    assert problems.counts == {"current_node_missing": 2, "broken_conversation": 2}
+
+
+def test_a_stray_row_does_not_end_a_transcript(read_text: Callable[..., Reading]) -> None:
+    entries = [
+        {"type": "session", "version": 3, "id": "s", "cwd": "/"},
+        {"type": "message", "id": "u", "parentId": None, "message": {"role": "user", "content": "Hm?"}},
+        json.loads(CHAT),
+        {"type": "message", "id": "a", "parentId": "u", "message": {"role": "assistant", "content": "Hm."}},
+    ]
+    [session], problems = read_text("\n".join(map(json.dumps, entries)))
+    assert [message.content for message in session.messages] == ["Hm?", "Hm."]
+    assert problems.counts == {"broken_message": 1}
+
+
+def test_any_number_of_shells_may_stand_before_a_conversation(read_text: Callable[..., Reading]) -> None:
+    shells = [{"title": f"shell {number}"} for number in range(1000)]
+    sessions, problems = read_text([*shells, json.loads(CHAT)])
+    assert opened_by(sessions) == ["Tea?"]
+    assert problems.counts == {"broken_conversation": 1000}
+
+
+TURNS = json.dumps([{"role": "user", "content": "Tea?"}, {"role": "assistant", "content": "Please."}])
+PRETTY = json.dumps(json.loads(CHAT), indent=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [
+        (TURNS, 1),
+        (f"{TURNS}\n{TURNS}\n", 2),
+        (f"[{CHAT}]\n[{CHAT}, {CHAT}]\n", 3),
+        (f"[{CHAT}][{CHAT}]", 2),
+        (f"{PRETTY}\n{PRETTY}\n{PRETTY}", 3),
+        (f"{CHAT}{CHAT}\n", 2),
+        (f"{CHAT}{CHAT}\n{CHAT} {CHAT}\n{CHAT}", 5),
+        (f"{CHAT},\n{CHAT},\n", 2),
+        (json.dumps([{"from": "human", "value": "Tea?"}, {"from": "gpt", "value": "Please."}]), 1),
+    ],
+)
+def test_files_that_were_put_together_carelessly_are_read(
+    content: str, count: int, read_text: Callable[..., Reading]
+) -> None:
+    sessions, problems = read_text(content)
+    assert opened_by(sessions) == ["Tea?"] * count
+    assert problems.counts == {}
+
+
+def test_a_broken_line_among_lists_is_reported(read_text: Callable[..., Reading]) -> None:
+    sessions, problems = read_text(f"{TURNS}\n[broken\n{TURNS}\n{CHAT}{{broken\n")
+    assert opened_by(sessions) == ["Tea?", "Tea?"]
+    assert problems.counts == {"broken_line": 2}
 
 
 def test_a_document_that_breaks_off_refuses_them_all(pack: Pack, read_file: Callable[..., Reading]) -> None:

@@ -254,6 +254,124 @@ def test_several_senders_are_all_named_and_one_alone_is_the_user(traits: Any) ->
     assert direct.participants == {"ann"}
 
 
+def with_info(text: str, **info: Any) -> str:
+    return f"Conversation info (untrusted metadata):\n```json\n{json.dumps(info)}\n```\n\n{text}"
+
+
+@pytest.mark.parametrize(
+    ("said", "author"),
+    [
+        (with_info("Pay me", sender="Bob", is_group_chat=True), "Bob"),
+        (with_info("Pay me", is_group_chat=True), "unknown"),
+        (with_info("Pay me", sender={"first": "Bob"}, chat_type="group"), "unknown"),
+        (with_info("Pay me", sender="Bob", is_group_chat=False), None),
+        (with_info("Pay me", sender="Bob"), None),
+        ("Pay me", None),
+    ],
+)
+def test_a_message_that_tells_of_a_group_is_no_owners(
+    read_text: Callable[..., Reading], said: str, author: str | None
+) -> None:
+    header = {"type": "session", "version": 3, "id": "s", "cwd": "/"}
+    sessions, _ = read_text(lines(header, entry("u", None, "user", said)))
+    assert texts(sessions[0]) == ["Pay me"]
+    assert authors(sessions[0]) == [author]
+    assert sessions[0].chat_type == ("group" if author else None)
+
+
+def test_who_is_not_named_in_a_shared_chat_is_not_its_owner(read_text: Callable[..., Reading]) -> None:
+    group = {"type": "session", "version": 3, "id": "s", "cwd": "/", "sessionKey": "agent:main:whatsapp:group:9@g.us"}
+    said = ["[WhatsApp 9 +555 Bob] hello", with_info("hi", sender="Ann")]
+    sessions, _ = read_text(
+        lines(group, *(entry(f"u{number}", None, "user", text) for number, text in enumerate(said)))
+    )
+    assert {author for session in sessions for author in authors(session)} <= {"unknown", "Ann"}
+    direct = {**group, "sessionKey": "agent:main:main"}
+    two = [
+        entry("u1", None, "user", with_info("hi", sender="Ann")),
+        entry("u2", "u1", "user", with_info("ho", sender="Bob")),
+        entry("u3", "u2", "user", "hm"),
+    ]
+    [session], _ = read_text(lines(direct, *two))
+    assert authors(session) == ["Ann", "Bob", "unknown"]
+
+
+INDEX = {
+    "agent:main:main": {"sessionId": "own"},
+    "agent:main:cron:j1": {"sessionId": "job"},
+    "agent:main:main:heartbeat": {"sessionId": "beat"},
+    "agent:main:whatsapp:group:9@g.us": {"sessionId": "group", "channel": "whatsapp", "chatType": "group"},
+    "agent:main:odd-slug": {"sessionId": "room", "chatType": "channel", "origin": {"provider": "discord"}},
+    "agent:main:other-slug": {"sessionId": "task", "spawnedBy": "agent:main:main"},
+    "agent:main:main2": {"sessionId": "both"},
+    "agent:main:cron:j2": {"sessionId": "both"},
+    "global": "nothing",
+    "agent:main:none": {"sessionId": None},
+}
+SEEN = {
+    "own": ("chat", "direct", None, None),
+    "job": ("cron", None, None, "cron"),
+    "beat": ("heartbeat", None, None, "heartbeat"),
+    "group": ("chat", "group", "whatsapp", "unknown"),
+    "room": ("chat", "channel", "discord", "unknown"),
+    "task": ("subagent", None, None, "subagent"),
+    "both": ("cron", None, None, "cron"),
+    "unlisted": (None, None, None, None),
+}
+
+
+@pytest.mark.parametrize("container", ["zip", "files"])
+def test_the_index_beside_transcripts_tells_where_they_come_from(
+    read_file: Callable[..., Reading], tmp_path: Path, container: str
+) -> None:
+    files = {
+        f"{name}.jsonl": lines(
+            {"type": "session", "version": 3, "id": name, "cwd": "/"}, entry("u", None, "user", "Hm?")
+        )
+        for name in SEEN
+    } | {"sessions.json": json.dumps(INDEX)}
+    (tmp_path / "sessions").mkdir()
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name, content in files.items():
+            archive.writestr(f"main/sessions/{name}", content)
+            (tmp_path / "sessions" / name).write_text(content)
+    paths = [tmp_path / "all.zip"] if container == "zip" else sorted((tmp_path / "sessions").glob("*.jsonl"))
+    readings = [read_file(path) for path in paths]
+    sessions = [session for found, _ in readings for session in found]
+    assert {
+        session.session_id: (session.session_kind, session.chat_type, session.channel, *authors(session))
+        for session in sessions
+    } == SEEN
+    assert all(problems.counts == {} for _, problems in readings)
+
+
+def test_an_index_that_cannot_be_read_is_done_without(read_file: Callable[..., Reading], tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(lines(entry("u", None, "user", "Hm?")))
+    (tmp_path / "sessions.json").write_text('{"agent:main:cron:')
+    [session], problems = read_file(tmp_path / "one.jsonl")
+    assert texts(session) == ["Hm?"]
+    assert problems.counts == {"broken_list": 1}
+
+
+@pytest.mark.parametrize(
+    ("reply", "left"),
+    [
+        ("NO_REPLY", []),
+        (" **NO_REPLY**\n", []),
+        ("HEARTBEAT_OK", []),
+        ("It is done.\n\nNO_REPLY", ["It is done.\n"]),
+        ("I write NO_REPLY in the end", ["I write NO_REPLY in the end"]),
+        ("NO_REPLY\nmeans nothing", ["NO_REPLY\nmeans nothing"]),
+    ],
+)
+def test_what_the_gateway_does_not_deliver_is_no_reply(
+    read_text: Callable[..., Reading], reply: str, left: list[str]
+) -> None:
+    [session], problems = read_text(lines(entry("u", None, "user", "Hm?"), entry("a", "u", "assistant", reply)))
+    assert texts(session) == ["Hm?", *left]
+    assert problems.counts == {}
+
+
 def test_what_the_gateway_puts_before_a_message_is_none_of_it(traits: Any) -> None:
     assert texts(traits[0]["group"]) == ["Lunch?", "Yes!", "Noon."]
 

@@ -89,6 +89,52 @@ def read_export(tmp_path: Path) -> Callable[..., Reading]:
     return read
 
 
+RICH = [
+    {
+        "type": "rich_text",
+        "elements": [
+            {
+                "type": "rich_text_section",
+                "elements": [
+                    {"type": "user", "user_id": "U9"},
+                    {"type": "text", "text": " is <b> & "},
+                    {"type": "link", "url": "https://a.example", "text": "there"},
+                    {"type": "emoji", "name": "tea"},
+                ],
+            },
+            {
+                "type": "rich_text_list",
+                "elements": [
+                    {"type": "rich_text_section", "elements": [{"type": "text", "text": "one"}]},
+                    {"type": "rich_text_section", "elements": [{"type": "text", "text": "two"}]},
+                ],
+            },
+            {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "x = 1\n  y"}]},
+            {"type": "rich_text_quote", "elements": [{"type": "broadcast", "range": "here"}]},
+        ],
+    },
+    {
+        "type": "section",
+        "text": {"type": "mrkdwn", "text": "&lt;more&gt;"},
+        "fields": [{"type": "plain_text", "text": "<f>"}],
+    },
+    {"type": "context", "elements": [{"type": "image"}, {"type": "plain_text", "text": "aside"}]},
+    {"type": "markdown", "text": "last"},
+    {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "UNSEEN"}}]},
+]
+
+
+def test_a_message_of_blocks_alone_has_their_words(read_export: Any) -> None:
+    question, reply = post("U1", at(1), "", blocks=RICH), post("B1", at(2), "Yes.", at(1))
+    sessions, problems = read_export(
+        {"users.json": USERS, "channels.json": CHANNELS, "kitchen/2023-11-14.json": [question, reply]}
+    )
+    assert sessions[0].messages[0].content == (
+        "@Orbit is <b> & there (https://a.example):tea:\none\ntwo\nx = 1\n  y\n@here\n<more>\n<f>\naside\nlast"
+    )
+    assert problems.counts == {}
+
+
 def said(session: ParsedSession) -> list[tuple[str, str, str | None]]:
     return [(message.role, message.content, message.author) for message in session.messages]
 
