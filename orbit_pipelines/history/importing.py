@@ -232,6 +232,7 @@ class _Import:
         [misplaced] = self._counts("read_stored_messages")
         if misplaced:
             self._align(batch)
+        self._run("leave_siblings")
         if not is_settling:
             self._put_aside(batch)
         self._run("update_incoming_sessions")

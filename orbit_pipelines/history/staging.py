@@ -53,7 +53,7 @@ def stage_batch(conn: psycopg.Connection[Any], batch: Sequence[ParsedSession]) -
         conn.cursor() as cursor,
         cursor.copy(
             "copy incoming_session (session_no, session_id, title, channel, chat_type, session_kind, hook_source,"
-            " started_at, do_not_remember, participants) from stdin"
+            " started_at, do_not_remember, participants, is_whole) from stdin"
         ) as copy,
     ):
         for session_no, session in enumerate(batch):
@@ -69,6 +69,7 @@ def stage_batch(conn: psycopg.Connection[Any], batch: Sequence[ParsedSession]) -
                     session.started_at,
                     session.do_not_remember,
                     sorted(session.participants),
+                    session.is_whole,
                 )
             )
     conn.execute("analyze incoming_session (session_no, session_id)")

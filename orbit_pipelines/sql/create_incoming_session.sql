@@ -11,6 +11,7 @@ create temp table incoming_session (
     started_at timestamptz,
     do_not_remember boolean not null,
     participants text[] not null,
+    is_whole boolean not null,
     next_pair_index int not null default 0,
     is_new boolean not null default false,
     is_marked boolean not null default false,

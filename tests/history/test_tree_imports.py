@@ -176,3 +176,90 @@ def test_a_mirrored_delivery_without_links_stays_on_the_branch_when_the_session_
     result = import_text(lines(HEADER, *ENTRIES[:2], mirror, *ENTRIES[2:]))
     assert shown() == "u1:0/0 a1>0 m>0 u2:1/1 a2>1"
     assert result.messages_deactivated == 0
+
+
+def chatgpt(links: dict[str, str | None], current: str) -> str:
+    """A conversation of these messages, each under the one it is linked to."""
+    roles = {"u": "user", "a": "assistant"}
+    mapping = {
+        key: {"id": key, "parent": parent, "message": {"author": {"role": roles[key[0]]}, "content": f"says {key}"}}
+        for key, parent in links.items()
+    }
+    return json.dumps([{"id": "s", "current_node": current, "mapping": mapping}])
+
+
+def librechat(links: dict[str, str | None], current: str) -> str:
+    """An export without branches: the file is the branch."""
+    del current
+    messages = [
+        {"messageId": key, "parentMessageId": parent, "isCreatedByUser": key[0] == "u", "text": f"says {key}"}
+        for key, parent in links.items()
+    ]
+    return json.dumps({"conversationId": "s", "branches": False, "messages": messages})
+
+
+def claude(links: dict[str, str | None], current: str) -> str:
+    """A conversation of which only the branch in view was saved."""
+    senders = {"u": "human", "a": "assistant"}
+    messages = [
+        {"uuid": key, "parent_message_uuid": parent, "sender": senders[key[0]], "text": f"says {key}"}
+        for key, parent in links.items()
+    ]
+    return json.dumps({"uuid": "s", "current_leaf_message_uuid": current, "chat_messages": messages})
+
+
+def openwebui(links: dict[str, str | None], current: str) -> str:
+    """A chat whose other answers were deleted."""
+    roles = {"u": "user", "a": "assistant"}
+    messages = {
+        key: {"id": key, "parentId": parent, "role": roles[key[0]], "content": f"says {key}"}
+        for key, parent in links.items()
+    }
+    return json.dumps([{"id": "s", "chat": {"history": {"currentId": current, "messages": messages}}}])
+
+
+FIRST = {"u1": None, "a1": "u1", "u2": "a1", "a2": "u2"}
+"""What every history here begins with."""
+
+
+@pytest.mark.parametrize("write", [chatgpt, librechat, claude, openwebui])
+@pytest.mark.parametrize(
+    ("later", "stored"),
+    [
+        ({"u1": None, "a9": "u1"}, "u1:0/0 a9>0 -a1>0 -a2>1 -u2:1/1"),
+        ({"u1": None, "a1": "u1", "u2": "a1", "a9": "u2"}, "u1:0/0 a1>0 u2:1/1 a9>1 -a2>1"),
+        ({"u9": None, "a9": "u9"}, "u9:2/2 a9>2 -a1>0 -a2>1 -u1:0/0 -u2:1/1"),
+        ({"u1": None, "a1": "u1", "u9": "a1"}, "u1:0/0 a1>0 u9:2/2 -a2>1 -u2:1/1"),
+        ({"u1": None, "a1": "u1"}, "u1:0/0 a1>0 u2:1/1 a2>1"),
+        ({"u2": None, "a2": "u2"}, "u1:0/0 a1>0 u2:1/1 a2>1"),
+        ({"u2": "gone", "a9": "u2"}, "u1:0/0 a1>0 u2:1/1 a2>1 a9>1"),
+        ({**FIRST, "u3": "a2"}, "u1:0/0 a1>0 u2:1/1 a2>1 u3:2/2"),
+    ],
+)
+def test_what_stands_beside_a_message_of_a_whole_branch_and_is_not_in_the_file_has_left_it(
+    write: Callable[..., str], later: dict[str, str | None], stored: str, import_text: ImportText, shown: Shown
+) -> None:
+    import_text(write(FIRST, "a2"))
+    import_text(write(later, list(later)[-1]))
+    assert shown() == stored
+    again = import_text(write(later, list(later)[-1]))
+    assert not again.changed_anything
+
+
+@pytest.mark.parametrize("write", [chatgpt, librechat, claude, openwebui])
+def test_what_has_left_returns_with_its_file(write: Callable[..., str], import_text: ImportText, shown: Shown) -> None:
+    import_text(write(FIRST, "a2"))
+    later = import_text(write({"u1": None, "a9": "u1"}, "a9"))
+    assert (later.messages_new, later.messages_deactivated) == (1, 3)
+    back = import_text(write(FIRST, "a2"))
+    assert (back.messages_reactivated, back.messages_deactivated) == (3, 1)
+    assert shown() == "u1:0/0 a1>0 u2:1/1 a2>1 -a9>0"
+
+
+def test_a_message_that_cannot_be_read_has_left_nothing(import_text: ImportText, shown: Shown) -> None:
+    import_text(chatgpt(FIRST, "a2"))
+    later = json.loads(chatgpt({**FIRST, "u3": "a1"}, "u3"))
+    del later[0]["mapping"]["a2"]
+    later[0]["mapping"]["u2"]["message"] = "broken"
+    import_text(json.dumps(later))
+    assert shown() == "u1:0/0 a1>0 u2:1/1 a2>1 u3:2/2"
