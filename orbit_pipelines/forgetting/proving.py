@@ -6,8 +6,18 @@ Depth is said of each kind, and never beyond what was looked at: a kind without 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from orbit_pipelines.database.statements import statement
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Depth, Scene, Touched
-from orbit_pipelines.forgetting.physical.bytes_gone import IDS_ONLY, STATISTICS, BytesReport, remove_bytes, tables_of
+from orbit_pipelines.forgetting.physical.bytes_gone import (
+    IDS_ONLY,
+    STATISTICS,
+    BytesReport,
+    find_bytes,
+    needles_of,
+    remove_bytes,
+    tables_of,
+)
+from orbit_pipelines.forgetting.physical.needles import NeedleKind
 from orbit_pipelines.forgetting.physical.rewriting import vacuum
 from orbit_pipelines.forgetting.traces import Traces, read_traces, remake_traces
 from orbit_pipelines.forgetting.verifying import deepened
@@ -29,17 +39,41 @@ class Proof:
     not_covered: tuple[str, ...]
 
 
-def take_traces(scene: Scene, *, physical: bool) -> Traces:
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a selection is recognised by, as it was before anything of it was deleted.
+
+    ``seen``: its bytes in the server's files; None when nobody looked. ``vectorless``: texts whose rows were gone by
+    then, so that their vectors are at nobody's hand. ``removed``: chunks that were gone by then.
+    """
+
+    traces: Traces
+    seen: frozenset[bytes] | None = None
+    vectorless: int = 0
+    removed: int = 0
+
+
+def take_traces(scene: Scene, kinds: Sequence[ArtifactKind], *, physical: bool) -> Taken:
     """Return what a selection is recognised by, before anything of it is deleted.
 
-    For ``physical`` also what a build would make of its originals: an earlier forget that failed may have deleted rows
-    whose bytes are still there.
+    For ``physical`` also what a build would make of its originals, if lineage tells of chunks that went earlier: their
+    bytes may still be there. And what of it is in the server's files, while its rows are.
     """
     snippets = scene.snippets()
     traces = read_traces(scene.connection, scene.selection, snippets)
+    removed = _count_removed(scene)
     if not physical:
-        return traces
-    return traces | remake_traces(scene.connection, scene.settings, scene.selection, snippets)
+        return Taken(traces, removed=removed)
+    stored = set(traces.contents)
+    if removed or scene.selection.account:  # what lineage told of an account went with it
+        traces |= remake_traces(scene.connection, scene.settings, scene.selection, snippets)
+    seen = find_bytes(scene.connection, tables_of(kinds), traces)
+    return Taken(traces, seen, len(set(traces.contents) - stored), removed)
+
+
+def _count_removed(scene: Scene) -> int:
+    row = scene.connection.execute(statement("count_selected_removals"), scene.selection.parameters()).fetchone()
+    return int(row[0]) if row else 0
 
 
 def vacuum_touched(scene: Scene, kinds: Iterable[ArtifactKind], purged: Mapping[str, Touched]) -> dict[str, str | None]:
@@ -71,7 +105,7 @@ def deepen(kinds: Sequence[ArtifactKind], verified: Mapping[str, Absence], vacuu
 
 
 def deepen_to_bytes(
-    scene: Scene, kinds: Sequence[ArtifactKind], verified: Mapping[str, Absence], traces: Traces
+    scene: Scene, kinds: Sequence[ArtifactKind], verified: Mapping[str, Absence], taken: Taken
 ) -> Proof:
     """Write the tables of all kinds anew, which locks them, look for bytes in the server's files, and say what may be.
 
@@ -79,13 +113,14 @@ def deepen_to_bytes(
         scene: its connection is in autocommit, outside a transaction.
         kinds: the registry.
         verified: as for ``deepen``.
-        traces: as ``take_traces`` returned them for this.
+        taken: as ``take_traces`` returned it for this.
     """
-    report = remove_bytes(scene.connection, tables_of(kinds), traces)
+    not_at_hand = {NeedleKind.VECTOR: taken.vectorless}
+    report = remove_bytes(scene.connection, tables_of(kinds), taken.traces, seen=taken.seen, not_at_hand=not_at_hand)
     clean = set(report.locked) - report.problems.keys()
     deeper = deepened(verified, _wholly_in(kinds, clean), Depth.VACUUMED)
-    if report.is_proven:
-        deeper = deepened(deeper, _wholly_in(kinds, clean), Depth.BYTES_GONE)
+    shown = {table for table in clean if needles_of(table) <= report.proven}
+    deeper = deepened(deeper, _wholly_in(kinds, shown), Depth.BYTES_GONE)
     if report.not_verifiable is None:
         deeper[BYTES] = Absence(report.found, Depth.BYTES_GONE if report.is_proven else Depth.VACUUMED)
     return Proof(deeper, report, report.reservations)

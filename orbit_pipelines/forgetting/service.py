@@ -134,7 +134,7 @@ def forget(
         raise_fence(connection, settings, selection)
     telling.on_fence()
     with naming("traces"):
-        traces = take_traces(scene, physical=request.physical)
+        taken = take_traces(scene, kinds, physical=request.physical)
     # A cache is counted as it goes: its rows are the store's, and reading them first takes as long as deleting them.
     found = _find(scene, [kind for kind in kinds if kind.stage is not Stage.CACHE])
     purged: dict[str, Touched] = {}
@@ -157,7 +157,7 @@ def forget(
     with naming("vacuum"):
         vacuumed = vacuum_touched(scene, kinds, purged)
     with naming("verification"):
-        verification = verify_absence(scene, others, traces)
+        verification = verify_absence(scene, others, taken.traces)
     require_absence(verification.absences)
     purge(evidence)
     with naming("verification"):
@@ -166,7 +166,7 @@ def forget(
     if request.physical:
         telling.on_lock(locked_tables(kinds))
         with naming("tables"):
-            proof = deepen_to_bytes(scene, kinds, verified, traces)
+            proof = deepen_to_bytes(scene, kinds, verified, taken)
     else:
         proof = deepen(kinds, verified, vacuumed)
     report = require_absence(proof.verified)

@@ -2,17 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.forgetting import service
 from orbit_pipelines.forgetting.kinds import Depth
-from orbit_pipelines.forgetting.proving import take_traces
+from orbit_pipelines.forgetting.proving import Taken, take_traces
 from orbit_pipelines.forgetting.receipts import check_receipts, read_receipt
 from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.service import NotVerified
-from orbit_pipelines.forgetting.traces import Traces
 from tests.forgetting.forgetful import ME, forget_in
 from tests.worlds import World
 
@@ -75,12 +75,48 @@ def test_physical_shows_that_the_bytes_are_gone(told: World) -> None:
     assert not any("--physical does" in each for each in receipt_of(report)["not_covered"])  # type: ignore[attr-defined]
 
 
-def test_a_second_physical_forget_still_knows_what_to_look_for(told: World) -> None:
+def test_a_second_physical_forget_looks_again_and_claims_nothing_of_what_it_could_not_look_for(told: World) -> None:
     forget_in(told, sessions=("s1",))
 
     report = forget_in(told, sessions=("s1",), physical=True)
 
-    assert depths(report)["bytes"] is Depth.BYTES_GONE
+    physical = receipt_of(report)["physical"]
+    assert isinstance(physical, dict)
+    assert (physical["wanted"]["texts"], physical["wanted"]["hashes"], physical["wanted"]["vectors"]) == (1, 1, 0)
+    assert physical["not_at_hand"] == {"vectors": 1}
+    assert not physical["is_proven"]
+    assert {depths(report)[name] for name in ("bytes", "chunks", "embedding_cache")} == {Depth.VACUUMED}
+    not_covered = receipt_of(report)["not_covered"]
+    assert any(each.startswith("bytes of 1 vectors: not looked for") for each in not_covered)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("gone_earlier", ["texts", "all"])
+def test_what_was_not_in_the_files_before_shows_nothing(told: World, gone_earlier: str) -> None:
+    forget_in(told, sessions=("s1",), physical=gone_earlier == "all")
+    if gone_earlier == "texts":
+        told.sql("vacuum full memory.chunk")
+
+    report = forget_in(told, sessions=("s1", "s2"), physical=True)
+
+    physical = receipt_of(report)["physical"]
+    assert isinstance(physical, dict)
+    assert physical["unseen"]["texts"] == 1
+    assert physical["not_at_hand"] == {"vectors": 1}
+    assert not physical["is_proven"]
+    assert depths(report)["chunks"] is Depth.VACUUMED
+    assert any(  # type: ignore[attr-defined]
+        each.startswith("bytes of 1 texts: not in the files before either")
+        for each in receipt_of(report)["not_covered"]  # type: ignore[attr-defined]
+    )
+
+
+def test_pairs_that_never_were_in_memory_leave_the_claim_alone(told: World) -> None:
+    """A forget that reads what it deletes needs no second look at the originals."""
+    told.say(ME, "s1", "A sentence that no build has seen yet, of quinces.")
+
+    report = forget_in(told, sessions=("s1",), physical=True)
+
+    assert depths(report)["chunks"] is Depth.BYTES_GONE
 
 
 def test_bytes_that_are_still_there_are_no_success(told: World) -> None:
@@ -94,10 +130,10 @@ def test_bytes_that_are_still_there_are_no_success(told: World) -> None:
 
 
 def test_what_a_purge_left_behind_is_no_success(told: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def plant(scene: object, **options: bool) -> Traces:
-        traces = take_traces(scene, **options)  # type: ignore[arg-type]
+    def plant(*given: Any, **options: bool) -> Taken:
+        taken = take_traces(*given, **options)
         told.sql("create table memory.copy as select 'me' as user_id, content from memory.chunk")
-        return traces
+        return taken
 
     monkeypatch.setattr(service, "take_traces", plant)
     with pytest.raises(NotVerified, match="1 of texts"):

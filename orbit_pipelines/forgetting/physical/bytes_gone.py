@@ -27,6 +27,12 @@ IDS_ONLY = frozenset(
 STATISTICS = "pg_catalog.pg_statistic"
 """Where PostgreSQL keeps sample values of columns, hashes too."""
 
+_HELD = {
+    "memory.embedding_cache": frozenset((NeedleKind.HASH, NeedleKind.VECTOR)),
+    "memory.change": frozenset((NeedleKind.HASH,)),
+}
+"""What some tables hold; any other may hold texts, hashes and vectors."""
+
 
 @dataclass(frozen=True, slots=True)
 class BytesReport:
@@ -35,7 +41,9 @@ class BytesReport:
     ``locked``: tables that nobody could read or write while they were written anew; all people's rows lie in them.
     ``problems``: table → why dead rows may still be in it. ``not_verifiable``: why the files can't be searched here.
     ``wanted``: what there was to look for; ``not_computable``: that of it whose bytes nobody can tell; ``kept``: that
-    of it which stands in rows that stay, so that its bytes prove nothing.
+    of it which stands in rows that stay, so that its bytes prove nothing; ``unseen``: that of it which wasn't in the
+    files before either, so that not finding it shows nothing: its bytes were written over, or were never these.
+    ``not_at_hand``: what the forgotten rows had, and nobody could look for.
     """
 
     locked: tuple[str, ...]
@@ -47,6 +55,8 @@ class BytesReport:
     found_before: dict[NeedleKind, int] = field(default_factory=dict)
     found_after: dict[NeedleKind, int] = field(default_factory=dict)
     kept: dict[NeedleKind, int] = field(default_factory=dict)
+    unseen: dict[NeedleKind, int] = field(default_factory=dict)
+    not_at_hand: dict[NeedleKind, int] = field(default_factory=dict)
     searched_bytes: int = 0
 
     @property
@@ -60,12 +70,19 @@ class BytesReport:
         return not self.problems
 
     @property
+    def proven(self) -> frozenset[NeedleKind]:
+        """What the bytes are gone of: all of it was seen in the files before, and none of it is there now."""
+        if self.not_verifiable is not None or self.controls is None or not self.controls.is_sound:
+            return frozenset()
+        doubts = (self.not_computable, self.kept, self.unseen, self.not_at_hand, self.found_after)
+        return frozenset(
+            kind for kind in NeedleKind if self.wanted.get(kind) and not any(each.get(kind) for each in doubts)
+        )
+
+    @property
     def is_proven(self) -> bool:
-        """Whether it may be said that the bytes are gone: all of them could be seen, and none is left."""
-        could_see = self.controls is not None and self.controls.is_sound
-        blind = sum(self.not_computable.values()) + sum(self.kept.values())
-        looked = any(self.wanted.values())
-        return self.not_verifiable is None and could_see and looked and not blind and not self.found
+        """Whether it may be said of texts, hashes and vectors alike that their bytes are gone."""
+        return self.proven == frozenset(NeedleKind)
 
     @property
     def reservations(self) -> tuple[str, ...]:
@@ -87,11 +104,22 @@ class BytesReport:
             for kind, count in self.kept.items()
             if count
         ]
+        told += [
+            f"bytes of {count:,} {kind.value}: not in the files before either, so that not finding them shows nothing; "
+            "they were written over by then, or differ from what was made again of the originals"
+            for kind, count in self.unseen.items()
+            if count
+        ]
+        told += [
+            f"bytes of {count:,} {kind.value}: not looked for, because their rows were gone before this run"
+            for kind, count in self.not_at_hand.items()
+            if count
+        ]
         return tuple(told)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as values that JSON can hold."""
-        counted = ("wanted", "not_computable", "kept", "found_before", "found_after")
+        counted = ("wanted", "not_computable", "kept", "unseen", "not_at_hand", "found_before", "found_after")
         return {
             "locked": list(self.locked),
             "problems": self.problems,
@@ -108,13 +136,42 @@ def tables_of(kinds: Iterable[ArtifactKind]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(table for kind in kinds for table in kind.tables if table not in IDS_ONLY))
 
 
-def remove_bytes(connection: psycopg.Connection[Any], tables: Sequence[str], traces: Traces) -> BytesReport:
+def needles_of(table: str) -> frozenset[NeedleKind]:
+    """Return what of forgotten rows a table holds: its bytes are gone when those of all of it are."""
+    return _HELD.get(table, frozenset(NeedleKind))
+
+
+def find_bytes(connection: psycopg.Connection[Any], tables: Sequence[str], traces: Traces) -> frozenset[bytes] | None:
+    """Return which bytes of a selection stand in the tables' files now; None where the files can't be read.
+
+    Args:
+        connection: in autocommit, outside a transaction.
+        tables: schema-qualified.
+        traces: what to look for.
+    """
+    if why_unreadable(connection) is not None:
+        return None
+    found, _ = _search(connection, [*tables, STATISTICS], make_needles(traces))
+    return frozenset(needle.data for needle in found)
+
+
+def remove_bytes(
+    connection: psycopg.Connection[Any],
+    tables: Sequence[str],
+    traces: Traces,
+    *,
+    seen: frozenset[bytes] | None = None,
+    not_at_hand: Mapping[NeedleKind, int] | None = None,
+) -> BytesReport:
     """Write tables anew, and look for the bytes of what was forgotten.
 
     Args:
         connection: in autocommit, outside a transaction; the forgotten rows are deleted, and that is committed.
         tables: schema-qualified.
-        traces: read from the stored rows before they went.
+        traces: read from the stored rows before they went, or made again from the originals.
+        seen: as ``find_bytes`` returned it before the rows were deleted; without it the files are searched now, where
+            a vacuum may have written over some of the deleted rows.
+        not_at_hand: how many things the forgotten rows had that ``traces`` lacks.
     """
     unreadable = why_unreadable(connection)
     if unreadable is not None:
@@ -122,11 +179,14 @@ def remove_bytes(connection: psycopg.Connection[Any], tables: Sequence[str], tra
     wanted = make_needles(traces)
     controls = try_controls(connection)
     every = [*tables, STATISTICS]
-    before, _ = _search(connection, every, wanted)
+    if seen is None:
+        seen = find_bytes(connection, tables, traces) or frozenset()
+    before = numbers_of(needle for needle in wanted.needles if needle.data in seen)
     problems = _problems(rewrite(connection, every))
     after, searched = _search(connection, every, wanted)
     kept = [needle for needle in after if _stands_in_kept_rows(connection, needle, traces)]
     left = numbers_of(needle for needle in after if needle not in kept)
+    there = numbers_of(after)
     return BytesReport(
         tuple(every),
         problems,
@@ -134,10 +194,12 @@ def remove_bytes(connection: psycopg.Connection[Any], tables: Sequence[str], tra
         controls,
         wanted.wanted,
         wanted.blind,
-        _counted(numbers_of(before)),
-        _counted(left),
-        _counted({kind: numbers - left[kind] for kind, numbers in numbers_of(kept).items()}),
-        searched,
+        found_before=_counted(before),
+        found_after=_counted(left),
+        kept=_counted({kind: numbers - left[kind] for kind, numbers in numbers_of(kept).items()}),
+        unseen=_counted({kind: each - before[kind] - there[kind] for kind, each in numbers_of(wanted.needles).items()}),
+        not_at_hand=dict(not_at_hand or {}),
+        searched_bytes=searched,
     )
 
 
