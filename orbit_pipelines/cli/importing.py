@@ -209,7 +209,7 @@ def _tell(outcome: _Outcome, *, is_quiet: bool, is_dry: bool) -> None:
     if outcome.result is not None and not is_quiet:
         typer.echo("\n".join(_summary(outcome.file, outcome.result, outcome.problems, is_dry=is_dry)))
         if outcome.passed_over:
-            typer.echo(f"  files     {outcome.passed_over:,} passed over: neither JSON nor Parquet")
+            typer.echo(f"  files     {outcome.passed_over:,} others passed over")
     if outcome.error is not None:
         what = "nothing of it was stored" if outcome.result is None else "nothing of these files was stored"
         typer.echo(f"Error: {outcome.error}\n{outcome.file}: {what}.", err=True)

@@ -46,6 +46,9 @@ Parts = tuple[str, ...]
 
 _SHARD = re.compile(r"conversations(?:[-_ ]?([0-9]{1,9}))?\.json")
 _OTHER_DATA = re.compile(r".+\.(?:json|jsonl|ndjson|parquet)")
+_DELETED = re.compile(r"\.deleted(?:\.|$)")
+"""How OpenClaw renames the transcript of a session that was deleted."""
+
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.json")
 SESSION_INDEX = "sessions.json"
 """The list of sessions that OpenClaw keeps beside its transcripts."""
@@ -403,9 +406,10 @@ class Chosen:
 
 
 def choose_documents(entries: Iterable[Parts], head: Callable[[Parts], bytes]) -> Chosen:
-    """Return what can hold conversations: the shards of a product's export first, in their order, then all others.
+    """Return what can hold conversations: the shards of a product's export in their order, and then all others.
 
-    What is called like data is looked into whatever is in it, so that nobody misses it; what isn't, if it is data.
+    What is called like data is looked into whatever is in it, so that nobody misses it; what isn't, if it is data, and
+    then first: it may be an older copy, and the last word is another's. What its product has deleted is left alone.
 
     Args:
         entries: the paths within a zip or folder.
@@ -417,6 +421,7 @@ def choose_documents(entries: Iterable[Parts], head: Callable[[Parts], bytes]) -
         left_alone = _WORKSPACE_LISTS | _WORKSPACE_RECORDS
     shards: list[tuple[Parts, int, Parts]] = []
     others: list[Parts] = []
+    unnamed: list[Parts] = []
     zips: list[Parts] = []
     passed_over = 0
     for parts in seen:
@@ -425,14 +430,20 @@ def choose_documents(entries: Iterable[Parts], head: Callable[[Parts], bytes]) -
             shards.append((_folded(parts[:-1]), int(shard[1] or -1), parts))
         elif name in left_alone:
             continue
-        elif _OTHER_DATA.fullmatch(name) or holds_data(beginning := head(parts)):
+        elif _OTHER_DATA.fullmatch(name):
             others.append(parts)
+        elif _DELETED.search(name):
+            passed_over += 1
+        elif holds_data(beginning := head(parts)):
+            unnamed.append(parts)
         elif name.endswith(".zip") and is_zip(beginning):
             zips.append(parts)
         else:
             passed_over += 1
     others.sort(key=lambda parts: (_folded(parts), parts))
-    documents = [*(parts for *_, parts in sorted(shards)), *(each for each in others if not is_aside(each[-1]))]
+    unnamed.sort(key=lambda parts: (_folded(parts), parts))
+    named = [*(parts for *_, parts in sorted(shards)), *(each for each in others if not is_aside(each[-1]))]
+    documents = unnamed + named
     return Chosen(documents, [each for each in others if is_aside(each[-1])], zips, passed_over)
 
 

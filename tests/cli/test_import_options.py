@@ -38,6 +38,21 @@ def folder(tmp_path: Path, export: Path) -> Path:
     return path
 
 
+def test_a_folder_names_what_is_no_export_and_counts_what_is_no_data(orbit: Orbit, folder: Path) -> None:
+    (folder / "log.txt").write_text(json.dumps(CHAT).replace("Tea?", "Jam?"))
+    (folder / "user.json").write_text('{"id": 1}')
+    with zipfile.ZipFile(folder / "photos.zip", "w") as archive:
+        archive.writestr("conversations.json", json.dumps(CHAT).replace("Tea?", "Cake?"))
+        archive.writestr("one.png", b"\x89PNG")
+    result = orbit("import", str(folder), "--user", "ana", "--create-user", "--strict")
+    assert result.exit_code == 1
+    assert "sessions  5 new" in result.stdout
+    assert "problems  1 broken_line, 1 unknown_file" in result.stdout
+    assert "files     2 others passed over" in result.stdout
+    answer = orbit.json("import", str(folder), "--user", "ana")
+    assert sum(file["passed_over"] for file in answer["files"]) == 2
+
+
 def test_a_folder_is_the_files_in_it(orbit: Orbit, folder: Path) -> None:
     answer = orbit.json("import", str(folder), "--user", "ana", "--create-user")
     assert [(Path(file["file"]).name, file.get("sessions_new"), file["is_skipped"]) for file in answer["files"]] == [
@@ -106,8 +121,9 @@ def test_a_rehearsal_says_what_would_change_and_writes_nothing(
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         f"{path}: this would change; nothing was stored",
-        "  sessions  1 new, 1 grown, 1 edited, 0 unchanged",
+        "  sessions  1 new, 1 grown, 2 edited, 0 unchanged",
         "  messages  4 new, 1 edited, 5 unchanged",
+        "            1 off the active branch now",
         "  pairs     3 new",
         "  problems  1 broken_conversation",
         "    conversation s4: no mapping of nodes; skipped",

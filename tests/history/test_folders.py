@@ -45,7 +45,7 @@ def test_content_decides_where_a_name_tells_nothing(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
-    assert listed(tmp_path) == ["conversations.json", "log.txt", "memories.json", "export"]
+    assert listed(tmp_path) == ["log.txt", "conversations.json", "memories.json", "export"]
     assert list_exports(tmp_path).passed_over == 3
 
 

@@ -78,7 +78,22 @@ def test_a_zip_gives_its_shards_in_the_order_of_their_numbers_and_then_the_rest(
 def test_whatever_is_data_by_name_or_by_content_is_looked_into(
     name: str, content: bytes, pack: Callable[..., Path]
 ) -> None:
-    assert names(pack(("conversations.json", b"[]"), (name, content))) == ["conversations.json", name]
+    assert set(names(pack(("conversations.json", b"[]"), (name, content)))) == {"conversations.json", name}
+
+
+def test_what_only_its_content_tells_comes_first_so_that_no_old_copy_has_the_last_word(
+    pack: Callable[..., Path],
+) -> None:
+    chat = b'{"messages": []}'
+    files = ("b.jsonl.bak", "conversations.json", "a.jsonl", "b.jsonl", "c.jsonl.deleted.2026-01-01T00-00-00.000Z")
+    with open_export(pack(*((name, chat) for name in files))) as export:
+        assert [document.name for document in export.documents] == [
+            "b.jsonl.bak",
+            "conversations.json",
+            "a.jsonl",
+            "b.jsonl",
+        ]
+        assert export.passed_over == 1
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_every_file_beside_the_shards_of_an_export_is_looked_into(
             }
         )
     )
-    assert opened_by(sessions) == ["G?", "C?", "G1?", "Tea?", "Tea?", "Kept aside?"]
+    assert opened_by(sessions) == ["Tea?", "Tea?", "G?", "C?", "G1?", "Kept aside?"]
     assert problems.counts == {"current_node_missing": 2, "unknown_document": 2}
     assert {problem.where for problem in problems.shown if problem.kind == "unknown_document"} == {
         "notes.json",

@@ -51,7 +51,7 @@ def openclaw(content: object) -> object:
     ]
 
 
-def chatgpt_of(content: object) -> object:
+def chatgpt_of(content: object) -> list[dict[str, Any]]:
     mapping = {
         "1": {"id": "1", "parent": None, "message": {"author": {"role": "user"}, "content": "q"}},
         "2": {"id": "2", "parent": "1", "message": {"author": {"role": "assistant"}, "content": content}},
@@ -59,7 +59,7 @@ def chatgpt_of(content: object) -> object:
     return [{"id": "c", "current_node": "2", "mapping": mapping}]
 
 
-def chatgpt(content: object) -> object:
+def chatgpt(content: object) -> list[dict[str, Any]]:
     return chatgpt_of({"content_type": "text", "parts": content})
 
 
@@ -74,7 +74,7 @@ READ = [
     [{"type": "refusal", "refusal": "a"}],
 ]
 LEFT_OUT = [[{"type": "hologram", "text": "UNSEEN"}], [["UNSEEN"]], 7, {"type": "hologram", "content": ["UNSEEN"]}]
-WORDLESS = [
+WORDLESS: list[Any] = [
     [{"type": "image_url", "image_url": {"url": "x"}}],
     None,
     [],
@@ -165,6 +165,6 @@ def test_an_attachment_in_parts_is_read(read_text: Callable[..., Reading]) -> No
     ],
 )  # fmt: skip
 def test_a_mark_is_one_however_it_is_written(mark: object, is_marked: bool, read_text: Callable[..., Reading]) -> None:
-    [conversation] = chatgpt("a")  # type: ignore[misc]
+    conversation: dict[str, Any] = chatgpt("a")[0]
     sessions, _ = read_text([{**conversation, "is_do_not_remember": mark}])
     assert sessions[0].do_not_remember == is_marked
