@@ -229,8 +229,7 @@ class _Import:
         self._run("insert_incoming_sessions")
         self._run("lock_incoming_sessions")
         [newly_marked] = self._counts("read_stored_sessions")
-        [misplaced] = self._counts("read_stored_messages")
-        if misplaced:
+        if self._read_stored_messages(is_aligned=False):
             self._align(batch)
         self._run("leave_siblings")
         if not is_settling:
@@ -287,7 +286,13 @@ class _Import:
         aligned = [(number, realign(batch[number], turns)) for number, _, _, turns in self.stored.branches(shifted)]
         self._conn.execute(statement("withdraw_messages"), {"numbers": [number for number, _ in aligned]})
         stage_messages(self._conn, aligned)
-        self._run("read_stored_messages")
+        self._read_stored_messages(is_aligned=True)
+
+    def _read_stored_messages(self, *, is_aligned: bool) -> int:
+        """Read what is stored of the sessions that were aligned, or weren't; return how many messages are misplaced."""
+        parameters = {**self._key, "is_aligned": is_aligned}
+        [(misplaced,)] = self._conn.execute(statement("read_stored_messages"), parameters, prepare=False).fetchall()
+        return int(misplaced)
 
     def _put_aside(self, batch: Sequence[ParsedSession]) -> None:
         """Take out of the batch what isn't stored before the whole file was seen."""

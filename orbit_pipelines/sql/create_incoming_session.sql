@@ -14,6 +14,7 @@ create temp table incoming_session (
     is_whole boolean not null,
     next_pair_index int not null default 0,
     is_new boolean not null default false,
+    is_aligned boolean not null default false,
     is_marked boolean not null default false,
     is_newly_marked boolean not null default false,
     is_edited boolean not null default false,

@@ -15,8 +15,8 @@ with read as (
                     (coalesce(incoming.author, message.author), coalesce(incoming.sent_at, message.sent_at),
                      coalesce(incoming.parent_id, message.parent_id))
                     or ((message.content, message.is_partial) is distinct from (incoming.content, incoming.is_partial)
-                        and not incoming.is_beginning)),
-           coalesce(incoming.is_beginning, false),
+                        and not told.is_beginning)),
+           told.is_beginning,
            coalesce(incoming.is_placed
                     and (message.content <> incoming.content or message.role <> incoming.role
                          or not message.is_active), false),
@@ -28,18 +28,17 @@ with read as (
                            from orbitpilot.message
                           where (user_id, agent_id, session_id) = (%(user_id)s, %(agent_id)s, session.session_id)
                          offset 0) as message
-      left join lateral (select candidate.*,
-                                candidate.role = 'assistant' and message.role = 'assistant'
-                                    and (candidate.is_partial or candidate.is_placed)
-                                    and length(candidate.content) < length(message.content)
-                                    and starts_with(message.content, candidate.content) as is_beginning
-                           from incoming_message as candidate
-                          where (candidate.session_no, candidate.message_id)
-                              = (session.session_no, message.message_id)) as incoming on true
+      left join incoming_message as incoming
+        on (incoming.session_no, incoming.message_id) = (session.session_no, message.message_id)
+     cross join lateral (select coalesce(incoming.role = 'assistant' and message.role = 'assistant'
+                                         and (incoming.is_partial or incoming.is_placed)
+                                         and length(incoming.content) < length(message.content)
+                                         and starts_with(message.content, incoming.content), false)
+                                as is_beginning) as told
       left join incoming_left_behind as gone
         on (gone.session_no, gone.message_id) = (session.session_no, message.message_id)
      where not session.is_new
-       and not exists (select from stored_message as before where before.session_no = session.session_no)
+       and session.is_aligned = %(is_aligned)s
     returning is_misplaced
 )
 select count(*) filter (where is_misplaced) from read

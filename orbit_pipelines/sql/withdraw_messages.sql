@@ -3,5 +3,7 @@ with message as (
     delete from incoming_message where session_no = any (%(numbers)s::int[])
 ), left_behind as (
     delete from incoming_left_behind where session_no = any (%(numbers)s::int[])
+), session as (
+    update incoming_session set is_aligned = true where session_no = any (%(numbers)s::int[])
 )
 delete from stored_message where session_no = any (%(numbers)s::int[])
