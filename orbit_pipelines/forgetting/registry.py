@@ -36,6 +36,7 @@ TABLES_WITHOUT_ARTIFACTS = {
     "orbitpilot.memory_source": _ADMINISTERED,
     "orbitpilot.source_plan_assignment": _ADMINISTERED,
     "orbitpilot.credential": "how the person signs in",
+    "orbitpilot.sign_in": "where the person is signed in",
     "orbitpilot.attempt": "tries at the door",
     "memory.admission_rule": _ADMINISTERED,
     "memory.installation": "one row about the installation",

@@ -9,7 +9,8 @@ grant select, insert, update, delete on public.orbit_schema_version to {pipeline
 
 -- The application: people's own histories, what became of them in memory, and what their plan says. All but the last is
 -- under row-level security. "update (locale)" is also what lets it lock the account's row while it writes.
-grant select, update (locale, time_zone, session_epoch) on orbitpilot.account to {app};
+grant select, update (locale, time_zone) on orbitpilot.account to {app};
+grant select, delete on orbitpilot.sign_in to {app};
 grant select, insert, update, delete
    on orbitpilot.session, orbitpilot.session_participant, orbitpilot.message, orbitpilot.record to {app};
 grant select, insert, update (deleted_at, not_remembered, run_index, was_active) on memory.pair to {app};
@@ -23,8 +24,8 @@ grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_pla
 grant update (included_sources) on orbitpilot.plan to {app};
 grant update (in_rag) on orbitpilot.memory_source to {app};
 grant insert, update (is_visible), delete on orbitpilot.source_plan_assignment to {app};
-grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.change_own_password,
-                          orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.count_people_by_source,
+grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.begin_sign_in,
+                          orbitpilot.change_own_password, orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.count_people_by_source,
                           orbitpilot.slot_of, memory.trimmed to {app};
 
 -- Analysts: everybody's keys, flags, numbers, times and reasons. Column by column where a table holds text, a title or

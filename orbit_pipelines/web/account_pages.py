@@ -16,7 +16,7 @@ from orbit_pipelines.web.rendering import local_page, redirect, render
 from orbit_pipelines.web.signing_in import Refused, sign_in, sign_up
 from orbit_pipelines.web.signing_in import SignedIn as Accepted
 from orbit_pipelines.web.urls import ACCOUNT, CHAT
-from orbit_pipelines.web.visits import EPOCH, USER, AnyVisit, BriefVisit, SignedIn, Visit
+from orbit_pipelines.web.visits import SIGN_IN_ID, USER, AnyVisit, BriefVisit, SignedIn, Visit
 
 router = APIRouter()
 
@@ -90,8 +90,13 @@ def sign_up_form(
 
 
 @router.post("/sign-out/")
-def sign_out(request: Request) -> Response:
-    """End this browser's session."""
+def sign_out(visit: AnyVisit, request: Request) -> Response:
+    """End this browser's session, wherever else its cookie may be."""
+    if visit.person is not None:
+        visit.connection.execute(
+            "delete from orbitpilot.sign_in where user_id = %s and sign_in_id::text = %s",
+            [visit.person.user_id, request.session.get(SIGN_IN_ID, "")],
+        )
     request.session.clear()
     return redirect(CHAT)
 
@@ -150,16 +155,14 @@ def change_password(visit: BriefVisit, request: Request, password: Given, new_pa
         return _account_form(visit, "sign_up.bad_password", status.HTTP_400_BAD_REQUEST)
     with visit.site.database.acting_for(person.user_id) as connection:
         row = connection.execute("select orbitpilot.change_own_password(%s)", [password_hash]).fetchone()
-    _begin(request, Accepted(person.user_id, int(row[0]) if row else 0))
+    _begin(request, Accepted(person.user_id, str(row[0]) if row else ""))
     return redirect(f"{ACCOUNT}?saved=1")
 
 
 @router.post("/account/sign-out-everywhere/")
 def sign_out_everywhere(visit: SignedIn, request: Request) -> Response:
     """End this session and every other one."""
-    visit.connection.execute(
-        "update orbitpilot.account set session_epoch = session_epoch + 1 where user_id = %s", [visit.user.user_id]
-    )
+    visit.connection.execute("delete from orbitpilot.sign_in where user_id = %s", [visit.user.user_id])
     request.session.clear()
     return redirect(CHAT)
 
@@ -168,7 +171,7 @@ def _begin(request: Request, who: Accepted) -> None:
     """Sign a browser in; nothing of the session before is kept."""
     request.session.clear()
     renew_csrf_token(request)
-    request.session.update({USER: who.user_id, EPOCH: who.session_epoch})
+    request.session.update({USER: who.user_id, SIGN_IN_ID: who.sign_in_id})
 
 
 def _keep_zone(visit: Visit, user_id: str, time_zone: str) -> None:

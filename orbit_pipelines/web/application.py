@@ -22,13 +22,13 @@ from orbit_pipelines.web.responders.offline import OfflineResponder
 from orbit_pipelines.web.responders.protocol import Responder
 from orbit_pipelines.web.responders.registry import create_responder
 from orbit_pipelines.web.security import BodyLimit, SecurityHeaders
+from orbit_pipelines.web.signing_in import SECONDS_SIGNED_IN
 from orbit_pipelines.web.site import Site
 
 THREADS = 200
 """Requests at work at once."""
 
 SESSION_COOKIE = "orbit_session"
-SECONDS_SIGNED_IN = 14 * 24 * 60 * 60
 
 
 def create_app(

@@ -55,7 +55,7 @@ def set_password(connection: psycopg.Connection[Any], user_id: str, password: st
         " on conflict (user_id) do update set password_hash = excluded.password_hash, changed_at = now()",
         [user_id, password_hash],
     )
-    connection.execute("update orbitpilot.account set session_epoch = session_epoch + 1 where user_id = %s", [user_id])
+    connection.execute("delete from orbitpilot.sign_in where user_id = %s", [user_id])
 
 
 def set_administrator(connection: psycopg.Connection[Any], user_id: str, *, is_admin: bool) -> bool:

@@ -6,8 +6,12 @@ Names and addresses are counted by keyed digests only.
 import hmac
 from dataclasses import dataclass
 
+from orbit_pipelines.web.database import PostgresConnection
 from orbit_pipelines.web.passwords import hash_password, verify_password
 from orbit_pipelines.web.site import Site
+
+SECONDS_SIGNED_IN = 14 * 24 * 60 * 60
+"""After which somebody has to sign in again."""
 
 MINUTES = 15
 MOST_TOGETHER = 10
@@ -25,7 +29,7 @@ class SignedIn:
     """Somebody whose password was right."""
 
     user_id: str
-    session_epoch: int
+    sign_in_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ def sign_in(site: Site, name: str, password: str, address: str) -> SignedIn | Re
     with site.database.acting_for_nobody() as connection:
         # People write their name with a capital letter; names that were chosen on these pages have none.
         row = connection.execute(
-            "select user_id, password_hash, session_epoch"
+            "select user_id, password_hash"
             "  from unnest(%s::text[]) with ordinality as wanted (name, place), orbitpilot.account_for_sign_in(name)"
             " order by place limit 1",
             [[name, name.lower()]],
@@ -54,7 +58,7 @@ def sign_in(site: Site, name: str, password: str, address: str) -> SignedIn | Re
         return Refused()
     with site.database.acting_for_nobody() as connection:
         connection.execute("select orbitpilot.forgive_attempts(%s)", [[_digest(site, together)]])
-    return SignedIn(str(row[0]), int(row[2]))
+        return _begin(connection, str(row[0]), str(row[1])) or Refused()
 
 
 def sign_up(
@@ -73,7 +77,16 @@ def sign_up(
         row = connection.execute(
             "select orbitpilot.sign_up(%s, %s, %s, %s)", [name, password_hash, language, time_zone]
         ).fetchone()
-    return SignedIn(name, 0) if row == (True,) else None
+        return _begin(connection, name, password_hash) if row == (True,) else None
+
+
+def _begin(connection: PostgresConnection, user_id: str, password_hash: str) -> SignedIn | None:
+    """Begin a sign-in of whoever proved to know the password, None where it has changed since."""
+    row = connection.execute(
+        "select orbitpilot.begin_sign_in(%s, %s, make_interval(secs => %s))",
+        [user_id, password_hash, SECONDS_SIGNED_IN],
+    ).fetchone()
+    return None if row is None or row[0] is None else SignedIn(user_id, str(row[0]))
 
 
 def _too_many(site: Site, limits: dict[str, int]) -> Refused | None:

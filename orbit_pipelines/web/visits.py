@@ -18,9 +18,10 @@ from orbit_pipelines.telling.wording import Wording
 from orbit_pipelines.web.database import PostgresConnection
 from orbit_pipelines.web.language import language_of, zone_of
 from orbit_pipelines.web.proxies import user_named_by_proxy
+from orbit_pipelines.web.signing_in import SECONDS_SIGNED_IN
 from orbit_pipelines.web.site import Site, site_of
 
-USER, EPOCH = "user", "epoch"
+USER, SIGN_IN_ID = "user", "sign_in"
 """What the session cookie says of somebody who has signed in."""
 
 _KNOWN = "known"
@@ -36,7 +37,6 @@ class Person:
     locale: str
     time_zone: str | None
     is_admin: bool
-    session_epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +148,34 @@ def open_visit(request: Request) -> Iterator[Visit]:
     if named:
         _make_account_of_proxy(site, request, named)
     with site.database.acting_for(user_id) as connection:
-        person = read_person(connection, user_id)
-        if person is None or not (named or person.session_epoch == request.session.get(EPOCH)):
+        person = read_person(connection, user_id, None if named else request.session.get(SIGN_IN_ID, ""))
+        if person is None:
             yield Visit(request, site, None)
             return
         request.state.person = person
         yield Visit(request, site, person, connection)
 
 
-def read_person(connection: psycopg.Connection[tuple[object, ...]], user_id: str) -> Person | None:
-    """Return the account as pages need it, None where there is none (any more)."""
+def read_person(
+    connection: psycopg.Connection[tuple[object, ...]], user_id: str, sign_in_id: str | None
+) -> Person | None:
+    """Return the account as pages need it, None where there is none (any more), or its sign-in has ended.
+
+    Args:
+        connection: acting for the person.
+        user_id: who it is said to be.
+        sign_in_id: what the session cookie says; None where a proxy answers for the person.
+    """
     with connection.cursor(row_factory=class_row(Person)) as cursor:
         return cursor.execute(
-            "select user_id, plan_key, locale, time_zone, is_admin, session_epoch from orbitpilot.account"
-            " where user_id = %s",
-            [user_id],
+            "select user_id, plan_key, locale, time_zone, is_admin from orbitpilot.account as account"
+            " where user_id = %(user_id)s"
+            "   and (%(sign_in_id)s::text is null"
+            "        or exists (select from orbitpilot.sign_in as sign_in"
+            "                    where sign_in.user_id = account.user_id"
+            "                      and sign_in.sign_in_id::text = %(sign_in_id)s"
+            "                      and sign_in.began_at > now() - make_interval(secs => %(lasting)s)))",
+            {"user_id": user_id, "sign_in_id": sign_in_id, "lasting": SECONDS_SIGNED_IN},
         ).fetchone()
 
 

@@ -47,6 +47,7 @@ def populated(new_database: Callable[[], str], tmp_path_factory: pytest.TempPath
         world.sql("insert into memory.session_admission values (%s, 'orbitpilot', 's1', 9)", user)
         world.sql("insert into memory.admission_rule (user_id, kind, value) values (%s, 'participant', 'guest')", user)
         world.sql("insert into orbitpilot.credential values (%s, 'no hash')", user)
+        world.sql("insert into orbitpilot.sign_in (user_id) values (%s)", user)
         world.sql(
             "insert into memory.forget (number, user_id, issued_at, digest, previous, receipt)"
             " select 1 + count(*), %s, now(), repeat((1 + count(*))::text, 64), max(digest), '{}' from memory.forget",

@@ -157,6 +157,43 @@ def test_sessions_end_everywhere_when_somebody_asks_and_when_an_administrator_gi
     assert again.get("/account/", follow_redirects=False).status_code == 303
 
 
+def test_a_cookie_ends_with_its_account_whoever_has_the_name_next(pages: Pages) -> None:
+    form = {"user": "ann", "password": PASSWORD}
+    before = pages.guest()
+    before.post("/sign-up/", form)
+    pages.world.sql("delete from orbitpilot.account")
+    after = pages.guest()
+    assert after.post("/sign-up/", form).status_code == 303
+    after.say("My door code is 4711.")
+
+    assert after.get("/account/", follow_redirects=False).status_code == 200
+    assert before.get("/account/", follow_redirects=False).status_code == 303
+    assert "4711" not in before.get(HOME).text
+
+
+def test_signing_out_ends_the_copies_of_a_cookie_and_no_other_session(pages: Pages) -> None:
+    here, there = pages.person("ann"), pages.person("ann")
+    copied = pages.guest(cookies={"orbit_session": here.client.cookies["orbit_session"]})
+    assert copied.get("/account/", follow_redirects=False).status_code == 200
+
+    here.post("/sign-out/")
+
+    assert [each.get("/account/", follow_redirects=False).status_code for each in (here, copied, there)] == [
+        303,
+        303,
+        200,
+    ]
+
+
+def test_a_sign_in_lasts_fourteen_days_and_goes_with_the_next(pages: Pages) -> None:
+    ann = pages.person("ann")
+    pages.world.sql("update orbitpilot.sign_in set began_at = began_at - interval '14 days'")
+
+    assert ann.get("/account/", follow_redirects=False).status_code == 303
+    assert pages.person("ann").get("/account/", follow_redirects=False).status_code == 200
+    assert pages.world.sql("select count(*) from orbitpilot.sign_in") == [(1,)]
+
+
 def test_an_account_that_is_gone_is_a_guest(pages: Pages) -> None:
     ann = pages.person("ann")
     pages.world.sql("delete from orbitpilot.account")

@@ -2,10 +2,7 @@
 
 alter table orbitpilot.account
     add column is_admin boolean not null default false,
-    add column time_zone text,
-    add column session_epoch int not null default 0;
-comment on column orbitpilot.account.session_epoch is
-    'Signed into every session cookie; a higher one ends all sessions that were begun before.';
+    add column time_zone text;
 
 -- Apart from the account, so that whoever may read accounts can't read hashes; the application only by functions.
 create table orbitpilot.credential (
@@ -15,6 +12,17 @@ create table orbitpilot.credential (
 );
 alter table orbitpilot.credential enable row level security;
 create policy own_rows on orbitpilot.credential using (user_id = (select current_setting('orbit.user_id', true)));
+
+-- Who is signed in where: a session cookie is worth what its row here is. Signing out removes one, a new password all of
+-- them, and an account's end takes them along, so that whoever has its name next inherits no cookie.
+create table orbitpilot.sign_in (
+    sign_in_id uuid primary key default gen_random_uuid(),
+    user_id text collate "C" not null references orbitpilot.account on update cascade on delete cascade,
+    began_at timestamptz not null default now()
+);
+create index sign_in_by_user on orbitpilot.sign_in (user_id);
+alter table orbitpilot.sign_in enable row level security;
+create policy own_rows on orbitpilot.sign_in using (user_id = (select current_setting('orbit.user_id', true)));
 
 -- How often somebody tried to sign in lately. A subject is a keyed digest of a name, an address, or both: the table
 -- tells nothing of who they are.
@@ -27,10 +35,10 @@ create index attempt_by_age on orbitpilot.attempt (since);
 
 drop function orbitpilot.account_for_sign_in(text);
 create function orbitpilot.account_for_sign_in(signing_in text)
-    returns table (user_id text, plan_key text, locale text, password_hash text, session_epoch int)
+    returns table (user_id text, plan_key text, locale text, password_hash text)
     language sql stable strict security definer set search_path = ''
 begin atomic
-    select account.user_id, account.plan_key, account.locale, credential.password_hash, account.session_epoch
+    select account.user_id, account.plan_key, account.locale, credential.password_hash
       from orbitpilot.account as account
       left join orbitpilot.credential as credential on credential.user_id = account.user_id
      where account.user_id = signing_in;
@@ -60,9 +68,28 @@ begin atomic
     select exists (select from made);
 end;
 
--- The signed-in person's own; every session begun before ends with the old password.
+-- A new sign-in, where the account still has the password that was looked at: one that is just being changed is waited
+-- for. Sign-ins that began too long ago go.
+create function orbitpilot.begin_sign_in(signing_in text, known_password_hash text, lasting interval)
+    returns uuid
+    language sql volatile strict security definer set search_path = ''
+begin atomic
+    delete from orbitpilot.sign_in as old
+     where old.user_id = signing_in and old.began_at < pg_catalog.now() - lasting;
+    with proven as (
+        select credential.user_id
+          from orbitpilot.credential as credential
+         where credential.user_id = signing_in and credential.password_hash = known_password_hash
+           for share
+    )
+    insert into orbitpilot.sign_in (user_id)
+    select proven.user_id from proven
+    returning sign_in_id;
+end;
+
+-- The signed-in person's own; every sign-in from before ends with the old password, and the one returned begins.
 create function orbitpilot.change_own_password(chosen_password_hash text)
-    returns int
+    returns uuid
     language sql volatile strict security definer set search_path = ''
 begin atomic
     insert into orbitpilot.credential (user_id, password_hash)
@@ -71,10 +98,12 @@ begin atomic
      where account.user_id = pg_catalog.current_setting('orbit.user_id', true)
         on conflict (user_id) do update
        set password_hash = excluded.password_hash, changed_at = pg_catalog.now();
-    update orbitpilot.account as account
-       set session_epoch = account.session_epoch + 1
+    delete from orbitpilot.sign_in as old where old.user_id = pg_catalog.current_setting('orbit.user_id', true);
+    insert into orbitpilot.sign_in (user_id)
+    select account.user_id
+      from orbitpilot.account as account
      where account.user_id = pg_catalog.current_setting('orbit.user_id', true)
-    returning account.session_epoch;
+    returning sign_in_id;
 end;
 
 -- Counts one attempt of every subject, before it is known whether it succeeds; old counts go.
