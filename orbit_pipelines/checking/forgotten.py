@@ -22,7 +22,8 @@ from orbit_pipelines.settings import Settings
 
 _FAILURES = {
     "chunk": "chunks_of_forgotten_sessions",
-    "record": "records_caught_from_them",
+    "record": "forgotten_records_in_memory",
+    "open": "records_that_are_not_kept_out",
     "skip": "pairs_left_out_for_another_reason",
     "hash": "hashes_in_lineage",
     "vector": "sessions_with_cached_vectors",

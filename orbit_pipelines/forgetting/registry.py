@@ -44,6 +44,7 @@ TABLES_WITHOUT_ARTIFACTS = {
     "memory.store": "the revision that forgets raise",
     "memory.watermark": "how far builds follow each account's data",
     "memory.tombstone": "what a forget itself writes, so that nothing comes back",
+    "memory.forgotten_record": "the same of records",
     "memory.account_tombstone": "the same, under a keyed hash of the user id",
     "memory.forget": "the receipts of forgets: ids, counts and digests",
     "memory.database_role": "the names of the database's roles",

@@ -20,6 +20,11 @@ with sessions as (
       join memory.chunk as chunk
         on (chunk.user_id, chunk.agent_id, chunk.session_id) = (%(user_id)s, sessions.agent_id, sessions.session_id)
      where chunk.source_key <> 'orbitpilot.chat_history'
+       -- What its owner took back after the forget stays.
+       and not exists (select from memory.forgotten_record as known
+                        where (known.user_id, known.agent_id, known.source_key, known.source_id)
+                            = (chunk.user_id, chunk.agent_id, chunk.source_key, chunk.source_id)
+                          and known.taken_back_at is not null)
     union
     select chunk.ctid
       from records

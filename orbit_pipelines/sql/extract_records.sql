@@ -11,7 +11,16 @@ with wanted as (
     union all
     select record.* from wanted join orbitpilot.record as record using (user_id, agent_id, source_key, source_id)
 )
-select live.user_id, live.agent_id, live.source_key, live.source_id, live.title, live.content, live.is_excluded,
+select live.user_id, live.agent_id, live.source_key, live.source_id, live.title, live.content,
+       -- A record may come from a session while that is forgotten, when neither sees the other.
+       live.is_excluded
+       or exists (select from memory.tombstone as tombstone
+                   where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
+                       = (live.user_id, live.agent_id, live.origin_session_id)
+                     and not exists (select from memory.forgotten_record as known
+                                      where (known.user_id, known.agent_id, known.source_key, known.source_id)
+                                          = (live.user_id, live.agent_id, live.source_key, live.source_id)
+                                        and known.taken_back_at is not null)) as is_excluded,
        live.origin_session_id, live.origin_message_id, live.recorded_at,
        not pg_visible_in_snapshot(live.content_xid, coalesce(mark.snapshot, %(bucket_snapshot)s::pg_snapshot))
            as is_content_changed

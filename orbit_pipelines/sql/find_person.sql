@@ -6,3 +6,4 @@ select
     or exists (select from memory.store where user_id = %(user)s)
     or exists (select from memory.change where user_id = %(user)s)
     or exists (select from memory.tombstone where user_id = %(user)s)
+    or exists (select from memory.forgotten_record where user_id = %(user)s)

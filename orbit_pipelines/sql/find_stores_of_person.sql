@@ -8,4 +8,5 @@ union select agent_id from memory.embedding_cache where user_id = %(user)s
 union select agent_id from memory.change where user_id = %(user)s
 union select agent_id from memory.skipped where user_id = %(user)s
 union select agent_id from memory.tombstone where user_id = %(user)s
+union select agent_id from memory.forgotten_record where user_id = %(user)s
  order by 1

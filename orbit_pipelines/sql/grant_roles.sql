@@ -15,7 +15,7 @@ grant select, insert, update, delete
    on orbitpilot.session, orbitpilot.session_participant, orbitpilot.message, orbitpilot.record to {app};
 grant select, insert, update (deleted_at, not_remembered, run_index, was_active) on memory.pair to {app};
 grant select on memory.chunk, memory.source_status, memory.skipped, memory.build, memory.watermark, memory.tombstone,
-                memory.session_admission, memory.admission_rule, memory.admission_match,
+                memory.forgotten_record, memory.session_admission, memory.admission_rule, memory.admission_match,
                 memory.recipe, memory.forget to {app};
 grant select (build_id, user_id, agent_id, source_key, source_id, chunk_index, action, reason, changed_at)
    on memory.change to {app};
@@ -45,6 +45,8 @@ grant select (user_id, agent_id, source_key, source_id, chunk_index, content_has
               reply_message_ids, language, origin_class, session_kind, sent_at, recipe, build_id)
    on memory.chunk to {analyst};
 grant select (user_id, agent_id, session_id, forgotten_at, changed_xid) on memory.tombstone to {analyst};
+grant select (user_id, agent_id, source_key, source_id, origin_session_id, forgotten_at, taken_back_at, changed_xid)
+   on memory.forgotten_record to {analyst};
 grant select (number, user_id, issued_at) on memory.forget to {analyst};
 grant select on memory.pair, memory.recipe, memory.build, memory.store, memory.source_status, memory.change,
                 memory.skipped, memory.watermark, memory.session_admission, memory.admission_rule to {analyst};

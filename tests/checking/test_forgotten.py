@@ -23,10 +23,19 @@ def forget(world: World, session: str) -> None:
         world.sql(
             "insert into memory.tombstone (user_id, agent_id, session_id) values ('me', 'orbitpilot', %s)", session
         )
+        world.sql(
+            "insert into memory.forgotten_record (user_id, agent_id, source_key, source_id, origin_session_id)"
+            " select user_id, agent_id, source_key, source_id, origin_session_id from orbitpilot.record"
+            " where origin_session_id = %s",
+            session,
+        )
         world.sql("update orbitpilot.record set is_excluded = true where origin_session_id = %s", session)
     world.sql("delete from memory.embedding_cache")
     world.build()
-    world.sql("update memory.change set content_hash = null where source_id ~ ('^' || %s || ':[0-9]+$')", session)
+    world.sql(
+        "update memory.change set content_hash = null where source_id ~ ('^' || %s || ':[0-9]+$') or source_id = 'b'",
+        session,
+    )
 
 
 @pytest.fixture
@@ -76,14 +85,16 @@ def test_a_chunk_under_another_sessions_number_is_seen(forgotten: World) -> None
 
 
 def test_a_caught_record_is_seen_until_its_owner_takes_it_back(forgotten: World) -> None:
-    forgotten.sql("alter table orbitpilot.record disable trigger mark_flag")
-    forgotten.sql("update orbitpilot.record set is_excluded = false, content_xid = pg_current_xact_id()")
+    forgotten.sql("update orbitpilot.record set is_excluded = false")
     forgotten.build()
     assert "b" in forgotten.contents()
-    assert failures(forgotten) == {"records_caught_from_them": 1}
-
-    forgotten.sql("update orbitpilot.record set flag_xid = pg_current_xact_id()")
     assert failures(forgotten) == {}
+
+    forgotten.sql("update memory.forgotten_record set taken_back_at = null")
+    forgotten.build(full=True)
+    assert failures(forgotten)["records_that_are_not_kept_out"] == 1
+    forgotten.sql(PLANT_CHUNK.replace("orbitpilot.chat_history", BLINKS).replace(", 0, ", ", 7, "), "b", "s")
+    assert failures(forgotten)["forgotten_records_in_memory"] == 1
 
 
 def test_a_pair_left_out_for_another_reason_is_seen(forgotten: World) -> None:

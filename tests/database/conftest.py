@@ -44,6 +44,7 @@ def populated(new_database: Callable[[], str], tmp_path_factory: pytest.TempPath
         world.sql("insert into orbitpilot.session_participant values (%s, 'orbitpilot', 's1', 'guest')", user)
         world.record(store, "blink.blinks", "b1", "Plums are ripe.")
         world.sql("insert into memory.tombstone (user_id, agent_id, session_id) values (%s, 'orbitpilot', 's9')", user)
+        world.sql("insert into memory.forgotten_record values (%s, 'orbitpilot', 'blink.blinks', 'b9')", user)
         world.sql("insert into memory.session_admission values (%s, 'orbitpilot', 's1', 9)", user)
         world.sql("insert into memory.admission_rule (user_id, kind, value) values (%s, 'participant', 'guest')", user)
         world.sql("insert into orbitpilot.credential values (%s, 'no hash')", user)

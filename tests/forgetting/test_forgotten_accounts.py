@@ -60,7 +60,7 @@ def test_an_account_leaves_every_kind_and_its_originals_stay(two_people: World) 
     assert world.sql("select * from memory.chunk where user_id = 'you' order by 1, 2, 3, 4, 5") == others
     assert counts(forget_in(world, WHO, account=True)) == {}
     # While the account is there its forgotten sessions are; and so is how far builds follow it.
-    assert set(naming(world)) <= {"tombstone", "store", "watermark", "source_status"}
+    assert set(naming(world)) <= {"tombstone", "forgotten_record", "store", "watermark", "source_status"}
 
 
 def test_nothing_of_a_forgotten_account_returns_by_builds(two_people: World) -> None:

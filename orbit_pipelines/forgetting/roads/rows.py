@@ -14,6 +14,7 @@ KEYS = ("agent_id", "session_id", "source_key", "source_id")
 MAY_REMAIN = {
     "memory.tombstone": "what keeps the sessions out",
     "memory.account_tombstone": "the same",
+    "memory.forgotten_record": "the same of records",
     "memory.forget": "the receipts",
     "memory.pair": "the numbers of pairs are never reused",
     "memory.skipped": "ids and reasons: lineage of what stayed out",

@@ -42,6 +42,8 @@ class Sight:
 
     @cached_property
     def _records(self) -> frozenset[tuple[str, str | None, str | None]]:
+        if (agent_id, source_key, source_id) in self._taken_back:
+            return (agent_id, source_key, source_id) in self._records
         records = (*self.selection.records, *self.selection.caught)
         return frozenset((each.agent_id, each.source_key, each.source_id) for each in records)
 
@@ -57,6 +59,16 @@ class Look:
     ``looked_at``: how many there were to look at. ``not_looked``: why the road, or part of it, could not be gone; None
     when it was.
     """
+
+    @cached_property
+    def _taken_back(self) -> frozenset[tuple[str, str | None, str | None]]:
+        # Taken from a selected session, but its owner's again: it names the session, and is none of it.
+        rows = self.connection.execute(
+            "select agent_id, source_key, source_id from memory.forgotten_record"
+            " where user_id = %s and taken_back_at is not null",
+            [self.selection.user_id],
+        )
+        return frozenset(rows.fetchall())
 
     found: int
     depth: Depth = Depth.ROWS_DELETED
