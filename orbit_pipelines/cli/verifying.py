@@ -68,12 +68,16 @@ def verify_command(
         if verification.is_passed:
             show("", NOTHING_FOUND)
     if not verification.is_passed:
-        typer.echo(f"Error: {verification.found:,} found. Run: orbit forget, with the same selectors", err=True)
+        from orbit_pipelines.forgetting.remedies import what_to_do
+
+        advice = what_to_do(verification.absences)
+        typer.echo(f"Error: {verification.found:,} found. What to do: {advice}", err=True)
         raise typer.Exit(1)
 
 
 def _show(verification: "Verification") -> None:
     from orbit_pipelines.cli.output import printable, show, table
+    from orbit_pipelines.forgetting.remedies import PLACES_SHOWN
 
     listed = table("looked at", "found", "gone to", "where", numbers=["found"])
     for name, absence in verification.kinds.items():
@@ -82,6 +86,8 @@ def _show(verification: "Verification") -> None:
         if each.not_looked is not None and not each.found:
             listed.add_row(name, "–", "not looked", printable(each.not_looked))
         else:
-            where = ", ".join(f"{place} ({count:,})" for place, count in each.where.items())
+            where = ", ".join(f"{place} ({count:,})" for place, count in list(each.where.items())[:PLACES_SHOWN])
+            if len(each.where) > PLACES_SHOWN:
+                where += f" and {len(each.where) - PLACES_SHOWN:,} more: --json lists all"
             listed.add_row(name, f"{each.found:,}", "" if each.found else each.depth.value, printable(where))
     show(listed)

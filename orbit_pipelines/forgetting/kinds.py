@@ -85,10 +85,14 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What was still found of a kind, and to which depth it is gone as far as that was looked at."""
+    """What was still found of a kind, and to which depth it is gone as far as that was looked at.
+
+    ``where``: tables with keys, or files, as far as who looked knows them; no text.
+    """
 
     found: int
     depth: Depth
+    where: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

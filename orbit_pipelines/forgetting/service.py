@@ -16,7 +16,7 @@ import psycopg
 from orbit_pipelines.building.forgotten_accounts import hash_users
 from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.errors import OrbitError
-from orbit_pipelines.forgetting.failures import MEND, naming
+from orbit_pipelines.forgetting.failures import naming
 from orbit_pipelines.forgetting.fence import raise_fence
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Scene, Stage, Touched, in_order
 from orbit_pipelines.forgetting.physical.still_held import may_still_hold
@@ -31,6 +31,7 @@ from orbit_pipelines.forgetting.proving import (
 from orbit_pipelines.forgetting.receipt_book import issue_receipt
 from orbit_pipelines.forgetting.receipt_content import describe_forget
 from orbit_pipelines.forgetting.registry import KINDS
+from orbit_pipelines.forgetting.remedies import tell_found, what_to_do
 from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.resolving import resolve
 from orbit_pipelines.forgetting.selection import ForgetRequest, Selection
@@ -54,10 +55,10 @@ class NotVerified(OrbitError):
     """Something of the selection was still found after its purge. ``report`` says of which kind."""
 
     def __init__(self, report: Report) -> None:
-        found = {name: absence.found for name, absence in (report.verified or {}).items() if absence.found}
+        verified = report.verified or {}
         super().__init__(
-            f"Still found after the purge: {', '.join(f'{count:,} of {name}' for name, count in found.items())}. "
-            f"The tombstones stand, so nothing of it comes back. {MEND}"
+            f"Still found after the purge: {tell_found(verified)}. The tombstones stand, so nothing of it comes back. "
+            f"What to do: {what_to_do(verified)}. Don't remove origins or corpus by hand."
         )
         self.report = report
 

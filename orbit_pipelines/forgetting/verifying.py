@@ -64,7 +64,10 @@ class Verification:
     def absences(self) -> dict[str, Absence]:
         """What a report says it was verified by: every kind, and every road that could be gone."""
         gone = {name: each for name, each in self.roads.items() if each.not_looked is None or each.found}
-        return {**self.kinds, **{name: Absence(each.found, each.depth) for name, each in gone.items()}}
+        return {
+            **self.kinds,
+            **{name: Absence(each.found, each.depth, tuple(each.where)) for name, each in gone.items()},
+        }
 
     @property
     def not_looked(self) -> tuple[str, ...]:
@@ -82,15 +85,18 @@ class Verification:
         }
 
 
-def verify_absence(scene: Scene, kinds: Iterable[ArtifactKind], traces: Traces) -> Verification:
+def verify_absence(
+    scene: Scene, kinds: Iterable[ArtifactKind], traces: Traces, embedder: Embedder | None = None
+) -> Verification:
     """Look for what a selection left, in every kind and on every road.
 
     Args:
         scene: as kinds get it; nothing is written.
         kinds: the registry.
         traces: what the selection is recognised by: read before the purge, or made again from the originals.
+        embedder: judges single vectors; the configured one unless given.
     """
-    sight = Sight(scene.connection, scene.settings, scene.selection, traces)
+    sight = Sight(scene.connection, scene.settings, scene.selection, traces, embedder)
     return Verification(
         {kind.name: kind.verify(scene) for kind in kinds}, {name: road(sight) for name, road in ROADS.items()}
     )
@@ -118,7 +124,7 @@ def verify_now(
     snippets = read_snippets(connection, selection)
     traces = _remake(connection, settings, selection, snippets, embedder)
     scene = Scene(connection, settings, selection, snippets=lambda: snippets)
-    return verify_absence(scene, [kind for kind in kinds if kind.stage is not Stage.CACHE], traces)
+    return verify_absence(scene, [kind for kind in kinds if kind.stage is not Stage.CACHE], traces, embedder)
 
 
 def _remake(

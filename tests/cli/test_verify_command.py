@@ -25,7 +25,7 @@ def test_what_was_never_forgotten_is_found(built: Orbit) -> None:
     assert told["sessions"] == ["s1"]
     assert told["kinds"]["chunks"]["found"] == 2
     assert {name for name, each in told["roads"].items() if each["found"]} >= {"fence", "rows", "texts", "vectors"}
-    assert "found. Run: orbit forget" in built("verify", *S1).stderr
+    assert "run orbit forget again, with the same selectors" in built("verify", *S1).stderr
 
 
 def test_nothing_is_found_after_a_forget_and_the_next_build(built: Orbit, build: Callable[[], int]) -> None:

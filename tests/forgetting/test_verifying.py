@@ -1,20 +1,25 @@
 """Every road finds what is planted back, and nothing where nothing is left."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.connection import connect
+from orbit_pipelines.database.vectors import from_wire, to_wire
+from orbit_pipelines.embedders.fake import FakeEmbedder
+from orbit_pipelines.embedders.protocol import Vectors
 from orbit_pipelines.forgetting.fence import raise_fence
 from orbit_pipelines.forgetting.kinds import Absence, Depth, Scene
 from orbit_pipelines.forgetting.registry import KINDS
+from orbit_pipelines.forgetting.remedies import tell_found, what_to_do
 from orbit_pipelines.forgetting.selection import SelectedRecord, SelectedSession, Selection
 from orbit_pipelines.forgetting.snippets import read_snippets
 from orbit_pipelines.forgetting.traces import Traces, read_traces, remake_traces
-from orbit_pipelines.forgetting.verifying import Verification, deepened, verify_absence, verify_now
+from orbit_pipelines.forgetting.verifying import ROADS, Verification, deepened, verify_absence, verify_now
 from orbit_pipelines.lineage.mirror import mirror_lineage
 from orbit_pipelines.model import Store
 from tests.worlds import World
@@ -112,7 +117,121 @@ def test_a_chunk_under_another_sessions_key_is_found_by_text_and_vector(gone: Go
 def test_a_vector_under_another_text_is_found(gone: Gone) -> None:
     gone.plant_chunk(session_id="s2", source_id="s2:7", content="Something else entirely.")
 
-    assert gone.found() == {"vectors": 1}
+    assert gone.found() == {"rows": 1, "vectors": 1}
+
+
+def test_a_forgotten_vector_in_a_row_that_stays_is_found(gone: Gone) -> None:
+    [vector] = gone.traces.vectors
+    gone.world.sql("update memory.chunk set embedding = %s::text::halfvec where source_id = 's2:0'", _as_text(vector))
+
+    looked = gone.verify().roads["vectors"].where
+    assert looked == {"memory.chunk orbitpilot/orbitpilot.chat_history/s2:0#0": 1}
+
+
+def test_a_vector_that_a_model_gives_two_texts_is_both_texts_own(gone: Gone) -> None:
+    class Deaf(FakeEmbedder):
+        """Hears no difference."""
+
+        def embed_passages(self, texts: Sequence[str]) -> Vectors:
+            return super().embed_passages(["the same"] * len(texts))
+
+    deaf = Deaf(384)
+    gone.world.sql(
+        "update memory.chunk set embedding = %s::text::halfvec where user_id = 'ann'",
+        str(deaf.embed_passages([""])[0].tolist()),
+    )
+    traces = replace(gone.traces, vectors=tuple(to_wire(deaf.embed_passages([SECRET])).to_list()))
+
+    assert verify_absence(gone.scene, (), traces, deaf).roads["vectors"].found == 0
+    assert verify_absence(gone.scene, (), traces, FakeEmbedder(384)).roads["vectors"].found == 1
+
+
+def test_a_forgotten_hash_on_a_row_that_stays_is_found(gone: Gone) -> None:
+    [content_hash] = gone.traces.hashes
+    world = gone.world
+    [(kept,)] = world.sql("select content_hash from memory.chunk where source_id = 's2:0'")
+    for table in ("memory.chunk", "memory.change"):
+        change = f"update {table} set content_hash = %s where source_id = 's2:0'"
+        world.connection.execute(change, [content_hash])
+        assert {f"{table}, by hash orbitpilot/orbitpilot.chat_history/s2:0#0": 1}.items() <= gone.verify().roads[
+            "rows"
+        ].where.items()
+        world.connection.execute(change, [kept])
+        assert gone.found() == {}
+
+
+def test_what_another_session_said_before_it_was_edited_is_its_own(world: World) -> None:
+    world.account("ann")
+    world.say(ANN, "s1", SECRET)
+    [message] = world.say(ANN, "s2", SECRET)[:1]
+    world.build()
+    world.sql("update orbitpilot.message set content = 'A bicycle needs brakes.' where message_id = %s", message)
+    world.build()
+    traces = read_traces(world.connection, FORGOTTEN, read_snippets(world.connection, FORGOTTEN))
+    scene = Scene(world.connection, world.settings, FORGOTTEN)
+    raise_fence(world.connection, world.settings, FORGOTTEN)
+    for kind in KINDS:
+        kind.purge(scene)
+
+    roads = verify_absence(scene, KINDS, traces).roads
+    assert {name: each.where for name, each in roads.items() if each.found} == {}
+
+
+def test_a_forgotten_hash_in_another_column_is_found(gone: Gone) -> None:
+    [content_hash] = gone.traces.hashes
+    gone.world.sql("create table memory.diary (mark bytea, note text)")
+    gone.world.connection.execute("insert into memory.diary values (%s, null)", [content_hash])
+    assert gone.found() == {"rows": 1}
+    gone.world.connection.execute("update memory.diary set mark = null, note = %s", [content_hash.hex()])
+    assert gone.found() == {"texts": 1}
+
+
+def test_a_forgotten_vector_in_the_cache_under_a_hash_that_stays_is_found(gone: Gone) -> None:
+    [vector] = gone.traces.vectors
+    put = (
+        "insert into memory.embedding_cache (user_id, agent_id, model, content_hash, embedding)"
+        " select 'ann', 'orbitpilot', 'm', content_hash, coalesce(%s::text::halfvec, embedding)"
+        "   from memory.chunk where source_id = 's2:0' on conflict do nothing"
+    )
+    gone.world.sql(put, None)
+    assert gone.verify().roads["vectors"].found == 0
+    gone.world.sql("delete from memory.embedding_cache")
+    gone.world.sql(put, _as_text(vector))
+
+    assert gone.verify().roads["vectors"].where == {"memory.embedding_cache orbitpilot/m": 1}
+
+
+@pytest.mark.parametrize("how", ["another key", "a text column", "a binary column"])
+def test_a_forgotten_hash_or_vector_elsewhere_in_the_mirror_is_found(gone: Gone, how: str) -> None:
+    [content_hash], [vector] = gone.traces.hashes, gone.traces.vectors
+    [path] = (gone.world.settings.lineage / "changes").rglob("part-*.parquet")
+    rows = pl.read_parquet(path)
+    is_kept = (pl.col("user_id") == "ann") & (pl.col("source_id") == "s2:0")
+    column = {
+        "another key": pl.when(is_kept)
+        .then(pl.lit(content_hash.hex()))
+        .otherwise("content_hash")
+        .alias("content_hash"),
+        "a text column": pl.when(is_kept).then(pl.lit(content_hash.hex())).otherwise("reason").alias("reason"),
+        "a binary column": pl.when(is_kept).then(pl.lit(vector)).otherwise(None).alias("more"),
+    }[how]
+    rows.with_columns(column).write_parquet(path)
+
+    assert gone.verify().roads["lineage_mirror"].found >= 1
+
+
+def test_what_was_found_is_told_with_its_place_and_its_remedy(gone: Gone) -> None:
+    gone.plant_chunk(session_id="s2", source_id="s2:7")
+    absences = gone.verify().absences
+
+    assert "1 of texts (memory.chunk orbitpilot/s2/orbitpilot.chat_history/s2:7#0)" in tell_found(absences)
+    assert what_to_do(absences).startswith("memory.chunk: run orbit build")
+    assert what_to_do(absences).endswith("run orbit forget again, with the same selectors")
+    assert "plums" not in tell_found(absences)
+    every = {name: Absence(1, Depth.ROWS_DELETED, ("memory.note 1",)) for name in (*ROADS, "bytes")}
+    assert [
+        name for name in every if name not in ("fence", "rows", "texts", "vectors") and name not in what_to_do(every)
+    ] == []
 
 
 def test_a_chunk_of_a_forgotten_record_is_found(world: World) -> None:
@@ -160,8 +279,6 @@ def test_an_embedding_in_the_cache_is_found_by_hash_and_vector(gone: Gone) -> No
 
 
 def _as_text(wire: bytes) -> str:
-    from orbit_pipelines.database.vectors import from_wire
-
     return str(from_wire(pl.Series([wire], dtype=pl.Binary))[0].tolist())
 
 

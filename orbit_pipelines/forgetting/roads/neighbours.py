@@ -1,27 +1,25 @@
 """Neighbours: the exact nearest stored vector to each forgotten one, whatever key, model or session its row names."""
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
 from orbit_pipelines.database.vectors import from_wire
 from orbit_pipelines.forgetting.roads.own_words import is_own
-from orbit_pipelines.forgetting.roads.sight import Look, Sight, look
+from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, place
 
 SAME = 0.9995
 """Cosine similarity from which two vectors are of one text: two bytes a dimension round less than that away."""
 
 _BATCH = 5_000
 _CHUNKS = (
-    "select halfvec_send(embedding), agent_id, source_key, source_id, session_id, content from memory.chunk"
-    " where user_id = %(user_id)s"
+    "select halfvec_send(embedding), agent_id, source_key, source_id, session_id, chunk_index, content"
+    "  from memory.chunk where user_id = %(user_id)s"
 )
 _CACHE = (
-    "select halfvec_send(embedding), agent_id, null, null, null, null from memory.embedding_cache as held"
-    " where user_id = %(user_id)s"
-    # A text that stays in memory keeps its cached vector.
-    "   and not exists (select from memory.chunk as kept"
-    "                    where (kept.user_id, kept.agent_id, kept.content_hash)"
-    "                        = (held.user_id, held.agent_id, held.content_hash))"
+    "select halfvec_send(embedding), agent_id, model, content_hash"
+    "  from memory.embedding_cache where user_id = %(user_id)s"
 )
 
 
@@ -34,27 +32,71 @@ def look_at_neighbours(sight: Sight) -> Look:
     wanted = {dimensions: _unit(from_wire(wires)) for dimensions, wires in _by_dimensions(sight.traces.vectors)}
     found: list[str] = []
     looked_at = 0
-    for table, query in (("memory.chunk", _CHUNKS), ("memory.embedding_cache", _CACHE)):
+    judges: tuple[tuple[str, Callable[..., str | None]], ...] = ((_CHUNKS, _judge_chunk), (_CACHE, _judge_cached))
+    for query, judge in judges:
         with sight.connection.transaction(), sight.connection.cursor(name="neighbours", binary=True) as cursor:
             cursor.execute(query.encode(), {"user_id": sight.selection.user_id})
             near = []
             while rows := cursor.fetchmany(_BATCH):
                 looked_at += len(rows)
                 near += [
-                    row[1:]
+                    row
                     for row, is_near in zip(rows, _nearest([row[0] for row in rows], wanted), strict=True)
                     if is_near >= SAME
                 ]
-        found += [table for row in near if row[-1] is None or _is_left(sight, *row)]
+        found += [left for row in near if (left := judge(sight, *row)) is not None]
     return look(found, looked_at)
 
 
-def _is_left(
-    sight: Sight, agent_id: str, source_key: str, source_id: str, session_id: str | None, content: str
-) -> bool:
-    if sight.is_selected(agent_id, session_id, source_key, source_id):
+def _judge_chunk(
+    sight: Sight,
+    wire: bytes,
+    agent_id: str,
+    source_key: str,
+    source_id: str,
+    session_id: str | None,
+    chunk_index: int,
+    content: str,
+) -> str | None:
+    """Return the place of a chunk that has a forgotten vector; None when it has it in its own right."""
+    key = (agent_id, source_key, source_id, session_id)
+    if (
+        not sight.is_selected(agent_id, session_id, source_key, source_id)
+        and is_own(sight.connection, sight.selection.user_id, key, content)
+        and _explains(sight, content, wire)
+    ):
+        return None
+    return place("memory.chunk", agent_id, source_key, source_id, chunk_index)
+
+
+def _judge_cached(sight: Sight, wire: bytes, agent_id: str, model: str, content_hash: bytes) -> str | None:
+    """Return the place of a cached vector that was forgotten; None when it is that of a text that stays in memory."""
+    kept = sight.connection.execute(
+        "select content from memory.chunk where (user_id, agent_id, content_hash) = (%s, %s, %s) limit 1",
+        [sight.selection.user_id, agent_id, content_hash],
+    ).fetchone()
+    if kept is not None and _explains(sight, kept[0], wire):
+        return None
+    return place("memory.embedding_cache", agent_id, model)
+
+
+def _explains(sight: Sight, content: str, wire: bytes) -> bool:
+    """Whether a text is why its row has a vector: it is a forgotten one's text too, or embedding it gives the same.
+
+    Models may make the same of texts that differ, in case or beyond what they read, so that a text of its own is
+    embedded before anything is said against it.
+    """
+    if _bare(content) in {_bare(each) for each in sight.traces.contents}:
         return True
-    return not is_own(sight.connection, sight.selection.user_id, (agent_id, source_key, source_id, session_id), content)
+    own = sight.embed(content)
+    return (
+        own is not None
+        and _nearest([own], {len(wire): _unit(from_wire(pl.Series([wire], dtype=pl.Binary)))})[0] >= SAME
+    )
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split()).casefold()
 
 
 def _by_dimensions(wires: tuple[bytes, ...]) -> list[tuple[int, pl.Series]]:

@@ -7,14 +7,15 @@ from typing import Any
 
 from psycopg import sql
 
-from orbit_pipelines.forgetting.roads.sight import Look, Sight, look
+from orbit_pipelines.forgetting.roads.hashes import find_hashes
+from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, place
 
 KEYS = ("agent_id", "session_id", "source_key", "source_id")
 
 MAY_REMAIN = {
     "memory.tombstone": "what keeps the sessions out",
-    "memory.account_tombstone": "the same",
     "memory.forgotten_record": "the same of records",
+    "memory.account_tombstone": "the same",
     "memory.forget": "the receipts",
     "memory.pair": "the numbers of pairs are never reused",
     "memory.skipped": "ids and reasons: lineage of what stayed out",
@@ -34,11 +35,8 @@ def look_at_rows(sight: Sight) -> Look:
             for values, has_hash, count in _rows(sight, table, columns):
                 looked_at += count
                 if sight.is_selected(*values) and (has_hash or not is_lineage):
-                    found += [table] * count
-        # Chunks are recognised by text and vector (the other roads); what lineage tells of those that stay has hashes.
-        if columns >= {"user_id", "agent_id", "content_hash"} and table not in ("memory.chunk", "memory.change"):
-            found += [f"{table}, by hash"] * _hashes(sight, table)
-    return look(found, looked_at)
+                    found += [place(table, *values)] * count
+    return look([*found, *find_hashes(sight)], looked_at)
 
 
 def _tables(sight: Sight) -> list[tuple[str, frozenset[str]]]:
@@ -61,17 +59,3 @@ def _rows(sight: Sight, table: str, columns: frozenset[str]) -> list[tuple[tuple
     )
     rows = sight.connection.execute(query, [sight.selection.user_id]).fetchall()
     return [(tuple(row[:4]), bool(row[4]), int(row[5])) for row in rows]
-
-
-def _hashes(sight: Sight, table: str) -> int:
-    """Count rows with a hash of a forgotten text, but where a chunk that stays in the store has the same text."""
-    query = sql.SQL(
-        "select count(*) from {} as held"
-        " where held.user_id = %(user_id)s and held.agent_id = any(%(agents)s) and held.content_hash = any(%(hashes)s)"
-        "   and not exists (select from memory.chunk as kept"
-        "                    where (kept.user_id, kept.agent_id, kept.content_hash)"
-        "                        = (held.user_id, held.agent_id, held.content_hash))"
-    ).format(sql.Identifier(*table.split(".")))
-    parameters = {**sight.selection.parameters(), "hashes": list(sight.traces.hashes)}
-    row = sight.connection.execute(query, parameters).fetchone()
-    return int(row[0]) if row else 0

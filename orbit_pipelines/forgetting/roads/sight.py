@@ -10,6 +10,10 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.database.vectors import to_wire
+from orbit_pipelines.embedders.protocol import Embedder
+from orbit_pipelines.embedders.registry import create_embedder
+from orbit_pipelines.errors import EmbeddingFailed
 from orbit_pipelines.forgetting.kinds import Depth
 from orbit_pipelines.forgetting.selection import Selection
 from orbit_pipelines.forgetting.traces import Traces
@@ -18,17 +22,28 @@ from orbit_pipelines.settings import Settings
 
 @dataclass(frozen=True)
 class Sight:
-    """What is looked for, and where. ``connection`` only reads."""
+    """What is looked for, and where. ``connection`` only reads. ``embedder``: the configured one unless given."""
 
     connection: psycopg.Connection[Any]
     settings: Settings
     selection: Selection
     traces: Traces
+    embedder: Embedder | None = None
+
+    def embed(self, text: str) -> bytes | None:
+        """Return a text's vector in wire form, to judge a single stored one by; None where no embedder answers."""
+        try:
+            embedder = self.embedder or create_embedder(self.settings)
+            return bytes(to_wire(embedder.embed_passages([text]))[0])
+        except EmbeddingFailed:
+            return None
 
     def is_selected(self, agent_id: str, session_id: str | None, source_key: str | None, source_id: str | None) -> bool:
         """Whether a row with these keys, of the selection's person, is of the selection."""
         if self.selection.account:
             return True
+        if (agent_id, source_key, source_id) in self._taken_back:
+            return (agent_id, source_key, source_id) in self._records
         of_pair = source_id.rpartition(":")[0] if source_id is not None and source_key in (None, _CHATS) else None
         return (
             (agent_id, session_id) in self._sessions
@@ -42,23 +57,8 @@ class Sight:
 
     @cached_property
     def _records(self) -> frozenset[tuple[str, str | None, str | None]]:
-        if (agent_id, source_key, source_id) in self._taken_back:
-            return (agent_id, source_key, source_id) in self._records
         records = (*self.selection.records, *self.selection.caught)
         return frozenset((each.agent_id, each.source_key, each.source_id) for each in records)
-
-
-_CHATS = "orbitpilot.chat_history"
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What was found on a road, and how far the road goes.
-
-    ``found``: how many rows, files or events hold something of the selection. ``where``: place → how many; no text.
-    ``looked_at``: how many there were to look at. ``not_looked``: why the road, or part of it, could not be gone; None
-    when it was.
-    """
 
     @cached_property
     def _taken_back(self) -> frozenset[tuple[str, str | None, str | None]]:
@@ -69,6 +69,20 @@ class Look:
             [self.selection.user_id],
         )
         return frozenset(rows.fetchall())
+
+
+_CHATS = "orbitpilot.chat_history"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found on a road, and how far the road goes.
+
+    ``found``: how many rows, files or events hold something of the selection. ``where``: place → how many: a table and
+    the key of its row, or a file; no text.
+    ``looked_at``: how many there were to look at. ``not_looked``: why the road, or part of it, could not be gone; None
+    when it was.
+    """
 
     found: int
     depth: Depth = Depth.ROWS_DELETED
@@ -91,6 +105,14 @@ def look(where: Iterable[str], looked_at: int, not_looked: str | None = None) ->
     """Return a look from the place of each single thing that was found."""
     places = Counter(where)
     return Look(places.total(), Depth.ROWS_DELETED, dict(sorted(places.items())), looked_at, not_looked)
+
+
+def place(table: str, *key: object) -> str:
+    """Return how a row is named to people: its table and its key, which hold no text; the last number is a chunk's."""
+    given = [str(each) for each in key if each is not None]
+    if given and isinstance(key[-1], int):
+        given[-2:] = ["#".join(given[-2:])]
+    return f"{table} {'/'.join(given)}" if given else table
 
 
 def spellings(needles: Iterable[str]) -> list[str]:
