@@ -34,7 +34,7 @@ def catch_reply(
     """Return the blink of a reply, made now unless it was before; None where the reply has no words of its own.
 
     What the reply recalled from memory is left out of it: that is in memory already. A blink caught from a pair that
-    isn't to be remembered starts excluded, as the reply itself is.
+    isn't to be remembered, or from a forgotten session, starts excluded, as the reply itself is.
 
     Args:
         connection: commits are the caller's.

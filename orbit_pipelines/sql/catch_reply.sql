@@ -1,5 +1,5 @@
 -- A reply as a blink: excluded from the start if any message of the run that it answers isn't to be remembered, be it
--- one that was deleted since.
+-- one that was deleted since; or if the session was forgotten.
 with reply as (
     select *
       from orbitpilot.message
@@ -25,7 +25,11 @@ select reply.user_id, reply.agent_id, 'blink.blinks', %(blink_id)s, %(content)s,
                  join asked as member on member.run_index = answered.run_index
                 where answered.pair_index = reply.answers
                   and member.not_remembered
-                  and (member.was_there or member.pair_index = answered.pair_index)),
+                  and (member.was_there or member.pair_index = answered.pair_index))
+       or exists (select
+                    from memory.tombstone as tombstone
+                   where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
+                       = (reply.user_id, reply.agent_id, reply.session_id)),
        reply.session_id, reply.message_id
   from reply
     on conflict do nothing

@@ -23,18 +23,37 @@ with newest as (
       join orbitpilot.plan as plan
         on plan.plan_key = coalesce(account.plan_key, (select plan_key from orbitpilot.plan where is_default))
      where account.user_id = %(user_id)s
+), recorded as (
+    select record.*, origin.reason as origin
+      from orbitpilot.record as record
+      left join lateral (select case
+               when exists (select from memory.tombstone as tombstone
+                             where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
+                                 = (record.user_id, record.agent_id, record.origin_session_id))
+               then 'session_forgotten'
+               -- What a session was admitted before a rule held it, stays admitted.
+               when exists (select from memory.kept_out as kept
+                              left join orbitpilot.message as reply
+                                on (reply.user_id, reply.agent_id, reply.session_id, reply.message_id)
+                                 = (kept.user_id, kept.agent_id, kept.session_id, record.origin_message_id)
+                             where (kept.user_id, kept.agent_id, kept.session_id)
+                                 = (record.user_id, record.agent_id, record.origin_session_id)
+                               and coalesce(reply.answers, 0) >= kept.admitted_below)
+               then 'not_admitted'
+           end as reason) as origin on record.origin_session_id is not null
+     where (record.user_id, record.agent_id, record.source_key) = (%(user_id)s, %(agent_id)s, %(source_key)s)
 )
 select record.user_id, record.agent_id, record.source_key, record.source_id, record.title, record.content,
        record.is_excluded, record.origin_session_id, record.origin_message_id, record.recorded_at,
        not pg_visible_in_snapshot(record.content_xid, mark.snapshot) as is_content_changed,
        coalesce(not pg_visible_in_snapshot(record.flag_xid, mark.recheck_snapshot), true) as is_flag_new,
+       record.origin,
        exists (select from memory.chunk as chunk
                 where (chunk.user_id, chunk.agent_id, chunk.source_key, chunk.source_id)
                     = (record.user_id, record.agent_id, record.source_key, record.source_id)) as is_stored,
        case when row_number() over (order by record.source_id) = 1
             then (select to_jsonb(thread)::text from thread)
        end as thread
-  from orbitpilot.record as record
+  from recorded as record
   left join mark on true
- where (record.user_id, record.agent_id, record.source_key) = (%(user_id)s, %(agent_id)s, %(source_key)s)
  order by record.source_id

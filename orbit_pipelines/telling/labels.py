@@ -17,7 +17,7 @@ from orbit_pipelines.building.pairing import MESSAGES, pair_messages
 from orbit_pipelines.building.verdicts import judge
 from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.model import CHAT_HISTORY
+from orbit_pipelines.model import CHAT_HISTORY, Reason
 from orbit_pipelines.sources.availability import RegisteredSource, SourceStatus, resolve_sources
 from orbit_pipelines.telling.standing import Standing, State, decide_standing, facts_of
 from orbit_pipelines.telling.wording import Wording, as_sentence
@@ -34,6 +34,7 @@ _RECORDS = pl.Schema(
     {
         **STORED_RECORDS,
         "is_flag_new": pl.Boolean(),
+        "origin": pl.String(),
         "is_stored": pl.Boolean(),
         "thread": pl.String(),
     }
@@ -67,6 +68,7 @@ class Label:
         limit: the plan's cap, which the wording of ``source_over_cap`` names.
         remaining_blinks: how many blinks caught from its reply remain, each under its own eye, though the reply is not
             remembered.
+        origin: of a record, why memory hasn't the session that it was taken from.
     """
 
     item_id: str
@@ -76,6 +78,7 @@ class Label:
     standing: Standing
     limit: int = 0
     remaining_blinks: int = 0
+    origin: Reason | None = None
 
     @property
     def state(self) -> State:
@@ -94,10 +97,19 @@ class Label:
             details.append(as_sentence(wording("label.text_changes")))
         if self.remaining_blinks:
             details.append(wording("label.blinks_remain", count=self.remaining_blinks))
+        if (key := self._origin_key()) is not None:
+            details.append(wording(key))
         tag, timing = _head(self.is_excluded, standing.state)
         return LabelText(
             wording(f"label.{tag}"), None if timing is None else wording(f"label.{timing}"), tuple(details)
         )
+
+    def _origin_key(self) -> str | None:
+        if self.is_excluded:
+            return "label.origin_forgotten_out" if self.origin is Reason.SESSION_FORGOTTEN else None
+        if self.origin is None or self.state not in (State.REMEMBERED, State.PENDING):
+            return None
+        return "label.origin_forgotten" if self.origin is Reason.SESSION_FORGOTTEN else "label.origin_not_admitted"
 
 
 def _head(is_excluded: bool, state: State) -> tuple[str, str | None]:
@@ -156,7 +168,7 @@ def record_labels_of(
     about = json.loads(records["thread"][0])
     no_sessions = pl.DataFrame(schema=dict.fromkeys(_SESSION, pl.String))
     judged = judge(shape_records(records.select(*STORED_RECORDS)), _as_frame(user_id, _sources(about)), no_sessions)
-    rows = with_runs(judged.join(records.select("source_id", "is_flag_new", "is_stored"), on="source_id"))
+    rows = with_runs(judged.join(records.select("source_id", "is_flag_new", "origin", "is_stored"), on="source_id"))
     return {
         row["source_id"]: label_of(row, about["included_sources"])
         for row in rows.sort("source_id").iter_rows(named=True)
@@ -187,7 +199,7 @@ def label_of(row: Mapping[str, Any], limit: int, blinks: Mapping[Exchange, int] 
     """Return the label of one row of ``with_runs`` that has ``is_flag_new`` as well.
 
     Args:
-        row: the judged record.
+        row: the judged record; ``origin`` may be in it.
         limit: the plan's cap.
         blinks: how many blinks were caught from each reply, excluded ones not counted.
     """
@@ -202,6 +214,7 @@ def label_of(row: Mapping[str, Any], limit: int, blinks: Mapping[Exchange, int] 
         standing=decide_standing(facts_of(row)),
         limit=limit,
         remaining_blinks=sum((blinks or {}).get(each, 0) for each in caught) if is_reply_unremembered else 0,
+        origin=Reason(row["origin"]) if row.get("origin") else None,
     )
 
 

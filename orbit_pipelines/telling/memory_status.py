@@ -250,9 +250,9 @@ def _not_remembered(flagged: Iterable[dict[str, Any]], records: _Records, limit:
 
 def _excluded_records(excluded: Iterable[dict[str, Any]], records: _Records, limit: int) -> Iterator[ExcludedRecord]:
     for record in excluded:
-        is_flag_new = record.pop("is_flag_new")
+        told = {name: record.pop(name) for name in ("is_flag_new", "origin")}
         if (found := records.get(_key(record))) is not None:
-            yield ExcludedRecord(**record, label=label_of({**found[0], "is_flag_new": is_flag_new}, limit))
+            yield ExcludedRecord(**record, label=label_of({**found[0], **told}, limit))
 
 
 @dataclass(frozen=True, slots=True)

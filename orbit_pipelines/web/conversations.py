@@ -25,7 +25,11 @@ SESSIONS_A_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class ThreadMessage:
-    """A message as a thread shows it. ``blink_id`` is the blink that was caught from it, if any."""
+    """A message as a thread shows it.
+
+    ``blink_id`` is the blink that was caught from it, if any; ``is_blink_from_forgotten``: after its session was
+    forgotten, or before.
+    """
 
     message_id: str
     handle: str
@@ -36,6 +40,7 @@ class ThreadMessage:
     not_remembered: bool
     blink_id: str | None
     is_blink_excluded: bool | None
+    is_blink_from_forgotten: bool | None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -133,8 +138,9 @@ def _key(store: Store, session_id: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message of the person's, found by its handle."""
+    """A message of the person's, found by its handle, which is spelt here as the pages spell it."""
 
+    handle: str
     agent_id: str
     session_id: str
     message_id: str
@@ -150,7 +156,7 @@ def find_message(connection: psycopg.Connection[Any], user_id: str, handle: str)
         return None
     with connection.cursor(row_factory=class_row(FoundMessage)) as cursor:
         return cursor.execute(
-            "select agent_id, session_id, message_id, role, not_remembered from orbitpilot.message"
+            "select handle::text, agent_id, session_id, message_id, role, not_remembered from orbitpilot.message"
             " where handle = %s and user_id = %s",
             [given, user_id],
         ).fetchone()

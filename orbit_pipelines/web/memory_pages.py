@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, HTTPException, Request, status
 from starlette.responses import JSONResponse, Response
 
 from orbit_pipelines.history.flags import set_record_excluded, set_remembered
-from orbit_pipelines.model import DEFAULT_AGENT, Store
+from orbit_pipelines.model import DEFAULT_AGENT, Reason, Store
 from orbit_pipelines.sources.blinks import BLINKS_SOURCE, catch_reply, list_blinks, read_blink
 from orbit_pipelines.telling.labels import Label, labels_of, record_labels_of
 from orbit_pipelines.web.conversations import find_message
@@ -47,8 +47,8 @@ def toggle_remember(
     )
     if format != "json":
         return redirect(page_before(request, next, CHAT))
-    label = labels_of(visit.connection, user_id, store.agent_id, message.session_id).get(message_id.lower())
-    return JSONResponse({"message_id": message_id, "not_remembered": change.is_excluded, **_told(visit, label)})
+    label = labels_of(visit.connection, user_id, store.agent_id, message.session_id).get(message.handle)
+    return JSONResponse({"message_id": message.handle, "not_remembered": change.is_excluded, **_told(visit, label)})
 
 
 @router.post("/orbitpilot/message/catch/", name="orbitpilot_catch")
@@ -67,17 +67,19 @@ def catch(
     if message.role != "assistant":
         raise HTTPException(status.HTTP_400_BAD_REQUEST)
     store = Store(user_id, message.agent_id)
-    blink = catch_reply(visit.connection, store, message.session_id, message.message_id, message_id.lower())
+    was_caught = read_blink(visit.connection, store, message.handle) is not None
+    blink = catch_reply(visit.connection, store, message.session_id, message.message_id, message.handle)
     if blink is None:
         raise HTTPException(status.HTTP_400_BAD_REQUEST)
     if format != "json":
         return redirect(page_before(request, next, CHAT))
     label = record_labels_of(visit.connection, user_id, store.agent_id, BLINKS_SOURCE).get(blink.source_id)
     told = _told(visit, label)
-    if blink.is_excluded:
+    is_from_forgotten = label is not None and label.origin is Reason.SESSION_FORGOTTEN
+    if blink.is_excluded and not was_caught and not is_from_forgotten:
         told["label"] = f"{told['label']}. {visit.wording('blink.caught_excluded')}"
     return JSONResponse(
-        {"message_id": message_id, "blink_id": blink.source_id, "is_excluded": blink.is_excluded, **told}
+        {"message_id": message.handle, "blink_id": blink.source_id, "is_excluded": blink.is_excluded, **told}
     )
 
 
@@ -115,7 +117,7 @@ def blinks(visit: SignedIn) -> Response:
 
 
 def _told(visit: Visit, label: Label | None) -> dict[str, Any]:
-    """Return a label's state and words; nulls for a message off the active branch, which has no label."""
+    """Return a label's state and words; nulls where it was deleted meanwhile."""
     if label is None:
         return {"state": None, "label": None}
     return {"state": label.state, "label": str(label.text(visit.wording))}

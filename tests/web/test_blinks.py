@@ -2,6 +2,8 @@
 
 import pytest
 
+from orbit_pipelines.forgetting.selection import ForgetRequest, Selectors
+from orbit_pipelines.forgetting.service import forget
 from orbit_pipelines.history.recalled import wrap
 from orbit_pipelines.model import Store
 from tests.web.conftest import Browser, Pages
@@ -144,3 +146,56 @@ def test_a_blinks_eye_is_its_owners(pages: Pages) -> None:
         ("b/1", True),
         ("f1", False),
     ]
+
+
+def test_a_blink_from_a_forgotten_session_starts_excluded_and_is_its_owners_to_turn_on(pages: Pages) -> None:
+    ann = pages.person("ann")
+    _, reply = pages.world.say(ANN, "s1", "Plums?", "> Ripe.")
+    pages.world.build()
+    forget(pages.world.connection, pages.world.settings, ForgetRequest(Selectors("ann", sessions=("s1",))))
+
+    told = catch(pages, ann, reply)
+    thread = ann.get("/orbitpilot/session/?session=s1").text
+    pages.world.build()
+    before = pages.world.contents()
+    listed = ann.get("/memory/").text
+    back = ann.post(TURN, {"blink_id": str(told["blink_id"]), "format": "json"}).json()
+    pages.world.build()
+
+    why = "Its session was forgotten: it stays out until you turn it on"
+    assert told["is_excluded"] is True
+    assert told["label"] == f"Not remembered, already out of memory. {why}"
+    assert catch(pages, ann, reply)["is_excluded"] is False
+    assert why in thread
+    assert why in listed
+    assert before == {}
+    assert (back["state"], back["label"]) == (
+        "pending",
+        "Remembered, from the next build on. Its session was forgotten; this is remembered by itself",
+    )
+    assert list(pages.world.contents().values()) == ["Ripe."]
+
+
+def test_a_blink_from_a_session_that_is_not_admitted_says_so_and_is_remembered(pages: Pages) -> None:
+    ann = pages.person("ann")
+    _, reply = pages.world.say(ANN, "s1", "Plums?", "> Ripe.")
+    pages.world.sql("update orbitpilot.session set channel = 'groupchat'")
+    pages.world.sql("insert into memory.admission_rule (kind, value) values ('channel', 'groupchat')")
+
+    told = catch(pages, ann, reply)
+    pages.world.build()
+
+    assert (told["is_excluded"], told["label"]) == (
+        False,
+        "Remembered, from the next build on. Its session is not admitted to memory; this is remembered by itself",
+    )
+    assert list(pages.world.contents().values()) == ["Ripe."]
+
+
+def test_a_blink_that_its_owner_turned_off_is_not_told_as_caught_from_an_excluded_exchange(pages: Pages) -> None:
+    ann = pages.person("ann")
+    _, reply = pages.world.say(ANN, "s1", "Plums?", "> Ripe.")
+    blink = str(catch(pages, ann, reply)["blink_id"])
+    ann.post(TURN, {"blink_id": blink})
+
+    assert catch(pages, ann, reply)["label"] == "Not remembered, already out of memory"
