@@ -22,6 +22,8 @@ def parse_known_id(given: str) -> str:
         raise typer.BadParameter("It can't be empty.")
     if len(given) > LONGEST_ID:
         raise typer.BadParameter(f"It can have {LONGEST_ID} characters at most; this has {len(given):,}.")
+    if "\0" in given:
+        raise typer.BadParameter("It can't hold NUL.")
     return parse_text(given)
 
 

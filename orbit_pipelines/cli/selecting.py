@@ -1,7 +1,7 @@
 """The selectors of sessions and records, as options that `orbit forget` and `orbit verify` share."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -15,11 +15,47 @@ _RECORD = "--record"
 
 
 class SelectingCommand(TyperCommand):
-    """A command whose ``--record`` takes two values and may be given again: more than typer itself knows."""
+    """A command whose ``--record`` takes two values and may be given again: more than typer itself knows.
+
+    No option is taken for the value of another: a shell drops a variable that is empty, and what would be left of
+    ``--session $ID --dry-run`` forgets a session of that name in earnest.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, with each record's two values as one."""
+        options = {name: not getattr(each, "is_flag", True) for each in self.params for name in each.opts}
+        refuse_options_as_values(args, options)
         return super().parse_args(ctx, fold_records(args))
+
+
+def refuse_options_as_values(arguments: Sequence[str], options: Mapping[str, bool]) -> None:
+    """Refuse values that begin with a dash, where they don't stand in one word with their option.
+
+    Args:
+        arguments: as they were typed.
+        options: the command's, each with whether it takes a value.
+
+    Raises:
+        typer.BadParameter: a value is missing, or looks like an option.
+    """
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument == "--":
+            return
+        name, is_joined, _ = argument.partition("=")
+        if not options.get(name):
+            continue
+        # A record's id has no word of its own with its option: it may begin with a dash, but be no option.
+        values = [next(remaining, None) for _ in range((name == _RECORD) + (not is_joined))]
+        for value in values:
+            if value is None:
+                continue  # typer says that it is missing
+            if value.partition("=")[0] in options or (value.startswith("-") and not is_joined):
+                raise typer.BadParameter(
+                    f"{value!r} stands where a value should: is a variable empty? A value that begins with a dash is "
+                    f"given as {name}=VALUE.",
+                    param_hint=name,
+                )
 
 
 def fold_records(arguments: Sequence[str]) -> list[str]:

@@ -3,11 +3,13 @@
 A selection holds keys, never texts, so that it stays what it was when the rows behind it vanish meanwhile.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from orbit_pipelines.errors import UsageError
+from orbit_pipelines.history.text import LONGEST_ID, clean_text
 from orbit_pipelines.model import DEFAULT_AGENT, Store
 
 
@@ -19,7 +21,8 @@ class Selectors:
     ``records``: pairs of source key and source id. ``since`` narrows to sessions that began then or later.
 
     Raises:
-        UsageError: no selector at all, a ``since`` without an offset, or options that contradict each other.
+        UsageError: no selector at all, a value that is no id (empty, too long, not to be stored), a ``since`` without
+            an offset, or options that contradict each other.
     """
 
     user_id: str
@@ -37,6 +40,9 @@ class Selectors:
                 "Nothing is selected: give --session, --participant, --hook-source, --record or --account. "
                 "Nothing was changed."
             )
+        for what, value in self._ids():
+            if problem := _problem_of_id(value):
+                raise UsageError(f"{what} is no id: {problem}. Nothing was changed.")
         if self.since is not None and self.since.utcoffset() is None:
             raise UsageError(
                 f"{self.since.isoformat()} has no offset, so it names no instant: write it as "
@@ -47,10 +53,33 @@ class Selectors:
         if self.account and self.since is not None:
             raise UsageError("--account takes everything of the person, whenever it began: leave out --since.")
 
+    def _ids(self) -> Iterator[tuple[str, str]]:
+        yield "the user", self.user_id
+        if self.agent_id is not None:
+            yield "the agent", self.agent_id
+        for what, values in (
+            ("a session", self.sessions),
+            ("a participant", self.participants),
+            ("a hook source", self.hook_sources),
+        ):
+            yield from ((what, value) for value in values)
+        for source_key, source_id in self.records:
+            yield "a record's source", source_key
+            yield "a record", source_id
+
     @property
     def store(self) -> Store:
         """The one store that the selectors are about, unless they take the account whole."""
         return Store(self.user_id, self.agent_id or DEFAULT_AGENT)
+
+
+def _problem_of_id(value: str) -> str | None:
+    if not value.strip():
+        return "it is empty"
+    if len(value) > LONGEST_ID:
+        return f"it can have {LONGEST_ID} characters at most; this has {len(value):,}"
+    _, is_changed = clean_text(value)
+    return "it holds characters that can't be stored" if is_changed else None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -40,6 +40,43 @@ def test_a_forget_without_a_selector_is_a_wrong_use(built: Orbit) -> None:
     assert "--session" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["forget", "verify"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--session", "--dry-run"),
+        ("--session", "s1", "--participant", "--json"),
+        ("--hook-source", "-x"),
+        ("--session", "--session", "s1"),
+        ("--record", "--dry-run", "b1"),
+        ("--record", "blink.blinks", "--dry-run"),
+        ("--record", "blink.blinks", "-x"),
+        ("--record=blink.blinks", "--json"),
+        ("--session", "s1", "--since", "--json"),
+        ("--session", "s1", "--agent", "--json"),
+        ("--session", ""),
+        ("--session=", "--json"),
+        ("--participant", " "),
+        ("--session", "s" * 257),
+        ("--session", "s\0"),
+        ("--record", "blink.blinks", ""),
+    ],
+)
+def test_what_is_no_value_is_a_wrong_use_and_forgets_nothing(
+    built: Orbit, connection: Connection, command: str, given: tuple[str, ...]
+) -> None:
+    result = built(command, "--user", "ana", *given)
+    assert result.exit_code == 2
+    assert connection.execute("select count(*) from memory.tombstone").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "given", [("--session=-x",), ("--session=--json",), ("--record=blink.blinks", "-x", "--account")]
+)
+def test_a_value_that_begins_with_a_dash_is_given_in_one_word(built: Orbit, given: tuple[str, ...]) -> None:
+    assert built("forget", "--user", "ana", *given, "--dry-run").exit_code == 0
+
+
 def test_the_report_of_a_preview_is_that_of_the_forget_but_for_three_keys(built: Orbit) -> None:
     preview = built.json("forget", "--user", "ana", "--session", "s1", "--dry-run")
     done = built.json("forget", "--user", "ana", "--session", "s1")

@@ -100,6 +100,14 @@ def test_no_selector_is_refused() -> None:
         Selectors("me")
 
 
+@pytest.mark.parametrize("value", ["", " ", "s" * 257, "s\0", "s\ud800"])
+@pytest.mark.parametrize("option", ["sessions", "participants", "hook_sources", "records", "agent_id"])
+def test_what_can_be_no_id_is_refused(option: str, value: str) -> None:
+    given: Any = {"agent_id": value, "records": (("blink.blinks", value),)}.get(option, (value,))
+    with pytest.raises(UsageError, match="no id"):
+        Selectors("me", **{"sessions": ("s1",), option: given})
+
+
 def test_what_resolves_to_nothing_writes_nothing(world: World) -> None:
     talk(world)
     before = everything(world)
@@ -366,3 +374,30 @@ def test_the_receipt_is_a_file_of_the_home_folder(world: World) -> None:
     assert report.receipt is not None
     assert Path(report.receipt).is_relative_to(world.settings.home)
     assert world.sql("select number, user_id from memory.forget") == [(1, "me")]
+
+
+def test_what_a_dead_build_left_damaged_goes_unread(world: World) -> None:
+    talk(world)
+    damaged = world.settings.workspaces / "dead" / "messages" / "p.parquet"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"PAR1 and then nothing")
+
+    report = forget_in(world, sessions=("s1",))
+
+    assert report.artifacts["workspaces"].ids == ("dead/messages/p",)
+    assert not damaged.parent.parent.exists()
+    assert report.is_verified
+
+
+def test_a_damaged_file_of_a_build_at_work_is_named(world: World) -> None:
+    talk(world)
+    damaged = world.settings.workspaces / "alive" / "messages" / "p.parquet"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"PAR1 and then nothing")
+    world.sql(
+        "insert into memory.build (mode, scope, workspace) values ('incremental', '{\"bucket\": 0}', %s)",
+        str(damaged.parent.parent),
+    )
+
+    with pytest.raises(ForgetFailed, match=r"stopped at workspaces: .*alive/messages/p.parquet can't be read"):
+        forget_in(world, sessions=("s1",))

@@ -11,6 +11,7 @@ from orbit_pipelines.forgetting.kinds import Absence, Depth, Scene, Stage, Touch
 from orbit_pipelines.forgetting.registry import KINDS
 from orbit_pipelines.forgetting.resolving import resolve
 from orbit_pipelines.forgetting.selection import SelectedRecord, Selectors
+from orbit_pipelines.forgetting.snippets import read_snippets
 from orbit_pipelines.forgetting.verifying import verify_now
 from orbit_pipelines.model import Store
 from orbit_pipelines.recall.search import search_memory
@@ -106,13 +107,21 @@ def test_a_hash_of_a_caught_record_that_returned_is_found_and_taken(told: World,
     told.sql("update memory.change set content_hash = %s where source_id = 'b' and action = 'added'", known)
     assert not verified(told, sessions=("s1",))
     assert not is_sound(told)
-    assert counts(forget_in(told, sessions=("s1",))) == {"lineage": 1, **_cached(told)}
+    assert counts(forget_in(told, sessions=("s1",)))["lineage"] == 1
     assert told.sql("select count(*) from memory.change where source_id = 'b' and content_hash is not null") == [(0,)]
 
 
-def _cached(world: World) -> dict[str, int]:
-    # Emptied by that forget already: a store without changes caches nothing.
-    return {"embedding_cache": count for (count,) in world.sql("select count(*) from memory.embedding_cache") if count}
+@pytest.mark.parametrize(
+    ("selectors", "text"), [({"sessions": ("s1",)}, CAUGHT), ({"records": (NAMED,)}, FACT), ({"account": True}, FACT)]
+)
+def test_the_text_of_a_record_is_known_before_and_after_its_forget(
+    told: World, selectors: dict[str, Any], text: str
+) -> None:
+    for _ in ("before", "after", "rerun"):
+        assert text in read_snippets(told.connection, resolve(told.connection, Selectors("me", **selectors)))
+        forget_in(told, **selectors)
+    told.sql("update memory.recipe set details = to_jsonb(%s::text)", f"note: {text}")
+    assert not verified(told, **selectors)
 
 
 @pytest.mark.parametrize("way", ["put", "insert", "origin changed", "moved here"])
