@@ -6,7 +6,7 @@ file as a whole is unreadable.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
@@ -34,6 +34,11 @@ class ParsedMessage:
     author: str | None = None
     is_partial: bool = False
     place: int | None = None
+
+
+def turn_place(stood: int, message_id: str | None, before: Sequence[ParsedMessage]) -> int | None:
+    """Return what ``place`` is to be for the last of ``stood`` turns, ``before`` which some may have been left out."""
+    return stood - 1 if message_id is None and stood > len(before) + 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from datetime import datetime
 from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, said_in, turn_role
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
-from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, turn_place
 from orbit_pipelines.history.text import storable, usable_id
 from orbit_pipelines.history.times import read_time
 
@@ -66,18 +66,22 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[P
     messages: list[ParsedMessage] = []
     taken: set[str] = set()
     lost = LostQuestions()
+    stood = 0
     for number, turn in enumerate(turns, start=1):
         place = f"turn {number} of {where}"
         if not isinstance(turn, dict):
             problems.add("broken_message", place, "no object; skipped")
             lost.pass_over()
+            stood += 1
             continue
         role = turn_role(turn.get("role"))
         if role is None:
             if not is_no_turn(turn.get("role")):
                 problems.add("unknown_role", place, "neither a turn nor a role known to be none; skipped")
                 lost.pass_over()
+                stood += 1
             continue
+        stood += 1
         content = storable(content_text(said_in(turn), place, problems), place, problems)
         if role == "assistant" and not content.strip():
             continue
@@ -92,6 +96,7 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[P
                 role=role,
                 content=content,
                 sent_at=read_time(place, problems, turn.get("timestamp")),
+                place=turn_place(stood, message_id, messages),
             )
         )
     return messages

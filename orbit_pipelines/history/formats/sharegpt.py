@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from orbit_pipelines.history.formats.content import as_object, as_word, content_text, said_in
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
-from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role, turn_place
 from orbit_pipelines.history.text import storable, usable_id
 
 _ROLES: dict[str, Role | None] = {
@@ -63,17 +63,21 @@ def _read_row(row: Row, problems: Problems) -> ParsedSession | None:
 def _messages(turns: Iterable[object], where: str, problems: Problems) -> tuple[ParsedMessage, ...]:
     messages: list[ParsedMessage] = []
     lost = LostQuestions()
+    stood = 0
     for number, turn in enumerate(turns, start=1):
         place = f"turn {number} of {where}"
         if not isinstance(turn, dict):
             problems.add("broken_message", place, "no object; skipped")
             lost.pass_over()
+            stood += 1
             continue
         role = _role(turn, place, problems)
         if role is None and _speaker(turn) not in _ROLES:
             lost.pass_over()
+            stood += 1
         if role is None:
             continue
+        stood += 1
         content = storable(content_text(said_in(turn), place, problems), place, problems)
         if role == "assistant" and not content.strip():
             continue
@@ -84,7 +88,15 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> tuple[
         if role == "assistant" and messages and not messages[-1].content.strip():
             problems.add("reply_to_nothing", place, "it follows a question without words; skipped")
             continue
-        messages.append(ParsedMessage(message_id=None, parent_id=None, role=role, content=content))
+        messages.append(
+            ParsedMessage(
+                message_id=None,
+                parent_id=None,
+                role=role,
+                content=content,
+                place=turn_place(stood, None, messages),
+            )
+        )
     return tuple(messages)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from orbit_pipelines.history.formats.branches import UNREAD, climb, link, newest_leaf
 from orbit_pipelines.history.formats.lost_questions import A_QUESTION, LostQuestions
-from orbit_pipelines.history.stream import ParsedMessage, Problems, Role
+from orbit_pipelines.history.stream import ParsedMessage, Problems, Role, turn_place
 from orbit_pipelines.history.text import storable
 
 
@@ -63,9 +63,9 @@ def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tu
     """
     messages: list[ParsedMessage] = []
     taken: set[str] = set()
-    said = [turn for turn in turns if turn.role == "user" or turn.text.strip()]
-    for place, turn in enumerate(said):
-        if turn.is_void and (place + 1 == len(said) or said[place + 1].role == "user"):
+    said = [(stood, turn) for stood, turn in enumerate(turns, start=1) if turn.role == "user" or turn.text.strip()]
+    for index, (stood, turn) in enumerate(said):
+        if turn.is_void and (index + 1 == len(said) or said[index + 1][1].role == "user"):
             continue
         message_id = turn.message_id
         if message_id in taken:
@@ -83,6 +83,7 @@ def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tu
                 sent_at=turn.sent_at,
                 author=turn.author,
                 is_partial=turn.is_partial and turn.role == "assistant",
+                place=turn_place(stood, message_id, messages),
             )
         )
     return tuple(messages)

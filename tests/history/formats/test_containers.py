@@ -83,7 +83,7 @@ def test_every_file_beside_the_shards_of_an_export_is_looked_into(
         pack(
             {
                 "conversations-000.json": CHATGPT,
-                "conversations (1).json": CHATGPT.replace("G?", "G1?"),
+                "conversations (1).json": CHATGPT.replace('"g"', '"g1"').replace("G?", "G1?"),
                 "claude-export.json": CLAUDE,
                 "deep/log.txt": f"{CHAT}\n{CHAT}\n",
                 "user.json": '{"id": "PRIVATE"}',
@@ -126,7 +126,14 @@ def test_a_zip_in_a_zip_is_reported(pack: Pack, read_file: Callable[..., Reading
 
 @pytest.mark.parametrize("join", ["\n".join, lambda rows: f"[{','.join(rows)}]"])
 def test_a_row_of_another_format_is_read_as_that(join: Any, read_text: Callable[..., Reading]) -> None:
-    rows = [CHATGPT[1:-1], CHAT, "5", CLAUDE[1:-1], '{"title": "a shell"}', CHATGPT[1:-1].replace("G?", "G1?")]
+    rows = [
+        CHATGPT[1:-1],
+        CHAT,
+        "5",
+        CLAUDE[1:-1],
+        '{"title": "a shell"}',
+        CHATGPT[1:-1].replace('"g"', '"g1"').replace("G?", "G1?"),
+    ]
     sessions, problems = read_text(join(rows))
     assert opened_by(sessions) == ["G?", "Tea?", "C?", "G1?"]
     assert problems.counts == {"current_node_missing": 2, "broken_conversation": 2}

@@ -37,3 +37,28 @@ def test_a_conversation_that_comes_again_and_went_on_is_none_to_report(
 ) -> None:
     _, problems = read_text([row("one"), row("one", "two"), row("one", "two"), row("one")])
     assert problems.counts == {}
+
+
+def chatgpt(view: str, text: str = "Hello.") -> dict[str, Any]:
+    def node(key: str, parent: str | None, role: str, said: str) -> dict[str, Any]:
+        message = {"id": key, "author": {"role": role}, "content": {"content_type": "text", "parts": [said]}}
+        return {"id": key, "parent": parent, "children": [], "message": message}
+
+    nodes = [node("u1", None, "user", "Hi."), node("a1", "u1", "assistant", text), node("a2", "u1", "assistant", "Yo.")]
+    return {"id": "same", "current_node": view, "mapping": {each["id"]: each for each in nodes}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "reported"),
+    [
+        ([chatgpt("a1"), chatgpt("a2")], 1),
+        ([chatgpt("a1"), chatgpt("a1", "Edited.")], 1),
+        ([chatgpt("a1"), chatgpt("a1")], 0),
+        ([openai("one", "two", "three"), openai("two", "three", "four")], 0),
+    ],
+)
+def test_a_conversation_whose_view_or_text_differs_is_reported(
+    rows: list[dict[str, Any]], reported: int, read_text: Callable[..., Reading]
+) -> None:
+    _, problems = read_text(rows)
+    assert problems.counts.get("repeated_conversation", 0) == reported
