@@ -91,7 +91,10 @@ def join_parts(parts: Iterable[str]) -> str:
 
 def said_in(turn: Mapping[str, object]) -> object:
     """Return what a turn of a list says, under the first of the usual names that it has."""
-    return next((turn[key] for key in ("content", "text", "value", "parts") if turn.get(key) is not None), None)
+    said = turn.get("content")
+    if said is not None:
+        return said
+    return next((turn[key] for key in ("text", "value", "parts") if turn.get(key) is not None), None)
 
 
 def is_marked(value: object) -> bool:

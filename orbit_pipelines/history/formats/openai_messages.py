@@ -7,7 +7,15 @@ somebody added them, under one of a few usual names.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from orbit_pipelines.history.formats.content import as_object, content_text, is_no_turn, join_parts, said_in, turn_role
+from orbit_pipelines.history.formats.content import (
+    as_object,
+    as_word,
+    content_text,
+    is_no_turn,
+    join_parts,
+    said_in,
+    turn_role,
+)
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
@@ -17,6 +25,7 @@ from orbit_pipelines.history.times import read_time
 _SESSION_ID_KEYS = ("id", "conversation_id", "session_id")
 _MESSAGE_ID_KEYS = ("id", "message_id", "uuid")
 _TIME_KEYS = ("timestamp", "created_at", "create_time", "created", "sent_at", "time", "date")
+_TIMES = frozenset(_TIME_KEYS)
 _CALL_KEYS = ("tool_calls", "function_call")
 
 
@@ -115,11 +124,11 @@ def _text(message: Mapping[str, object], place: str, problems: Problems) -> str:
     """Return what a message says; a refusal, and what was spoken, stand beside an empty content."""
     said = content_text(said_in(message), place, problems)
     refusal = message.get("refusal")
-    if isinstance(refusal, str) and refusal:
-        said = join_parts((said, refusal))
-    if not said.strip():
-        transcript = as_object(message.get("audio")).get("transcript")
-        return transcript if isinstance(transcript, str) else said
+    if isinstance(refusal, str):
+        return join_parts((said, refusal))
+    spoken = message.get("audio")
+    if spoken and not said.strip():
+        return as_word(as_object(spoken).get("transcript")) or said
     return said
 
 
@@ -131,4 +140,6 @@ def _first_id(holder: Mapping[str, object], keys: Iterable[str]) -> str | None:
 
 
 def _first_time(holder: Mapping[str, object], where: str, problems: Problems) -> datetime | None:
+    if _TIMES.isdisjoint(holder):
+        return None
     return read_time(where, problems, *[holder[key] for key in _TIME_KEYS if key in holder])
