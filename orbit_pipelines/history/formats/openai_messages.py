@@ -18,7 +18,7 @@ from orbit_pipelines.history.formats.content import (
 )
 from orbit_pipelines.history.formats.lost_questions import LostQuestions
 from orbit_pipelines.history.rows import Row
-from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems, Role, turn_place
 from orbit_pipelines.history.text import storable, usable_id
 from orbit_pipelines.history.times import read_time
 
@@ -74,13 +74,16 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
     taken: dict[str, tuple[Role, str]] = {}
     lost = LostQuestions()
     called: dict[str, object] = {}
+    stood = 0
     for number, message in enumerate(written, start=1):
         place = f"message {number} of {where}"
         role = _role(message, place, problems)
         if role is None or not isinstance(message, dict):
             if not isinstance(message, dict) or not is_no_turn(message.get("role")):
                 lost.pass_over()
+                stood += 1
             continue
+        stood += 1
         content = storable(_text(message, place, problems), place, problems)
         # An empty user message is kept: it may be an image alone, and the reply that follows is to it.
         if role == "assistant" and not content.strip():
@@ -104,6 +107,7 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
                 role=role,
                 content=content,
                 sent_at=_first_time(message, place, problems),
+                place=turn_place(stood, message_id, messages),
             )
         )
     return tuple(messages)
