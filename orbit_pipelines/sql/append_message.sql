@@ -1,5 +1,5 @@
 -- One message at the end of the branch: number, run and what it answers by the same rules as merge_branches. The
--- session's row is locked.
+-- session's row is locked. A reply that comes late says which pair it answers, whatever was asked since.
 with session as (
     select *
       from orbitpilot.session
@@ -37,7 +37,7 @@ with session as (
                                   and sibling.not_remembered
                                   and sibling.parent_id is not distinct from turn.message_id)),
            case when asked.role = 'user' then session.next_pair_index end,
-           case when asked.role = 'assistant' then question.pair_index end,
+           case when asked.role = 'assistant' then coalesce(%(answers)s::int, question.pair_index) end,
            case when asked.role = 'user' and turn.role = 'user' then turn.run_index
                 when asked.role = 'user' then session.next_pair_index end
       from session

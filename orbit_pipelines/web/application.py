@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from anyio.to_thread import current_default_thread_limiter
+from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
@@ -28,6 +28,9 @@ from orbit_pipelines.web.site import Site
 THREADS = 200
 """Requests at work at once."""
 
+SECONDS_FOR_REPLIES = 2.0
+"""How long a server that stops waits for replies to come to a next piece."""
+
 SESSION_COOKIE = "orbit_session"
 
 
@@ -50,6 +53,8 @@ def create_app(
         # Each reply that is being streamed holds one while it lasts; the database's own limit is apart.
         current_default_thread_limiter().total_tokens = THREADS
         yield
+        # Their streams were waited for; whatever still runs is kept as far as it came.
+        await run_sync(app.state.site.replies.stop, SECONDS_FOR_REPLIES)
         database.close()
 
     app = FastAPI(

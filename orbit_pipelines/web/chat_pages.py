@@ -171,7 +171,7 @@ def _guest_thread(posted: str) -> tuple[Turn, ...]:
 
 
 def _guest_page(visit: Visit, turns: tuple[Turn, ...], pieces: list[Piece]) -> Response:
-    reply = "".join(piece.text for piece in pieces if piece.kind == "text")
+    reply, _ = clean_text("".join(piece.text for piece in pieces if piece.kind == "text"))
     shown = (*turns, Turn("assistant", reply)) if reply else turns
     return render(
         visit,

@@ -1,11 +1,13 @@
 """From what a person says to a stored reply: the message first, then what the responder is given, then its words.
 
-No transaction is open while a model speaks. A reply is made to its end and stored even if nobody waits for it any more.
+No transaction is open while a model speaks. A reply is made to its end and stored even if nobody waits for it any more;
+a server that stops stores it as far as it came.
 """
 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Literal
@@ -13,6 +15,7 @@ from typing import Literal
 from orbit_pipelines.errors import EmbeddingFailed, OrbitError
 from orbit_pipelines.history.messages import append_message
 from orbit_pipelines.history.recalled import cut
+from orbit_pipelines.history.text import clean_text
 from orbit_pipelines.model import OriginClass, Store
 from orbit_pipelines.recall.search import search_memory
 from orbit_pipelines.sources.resolution import resolve_build_sources
@@ -46,6 +49,7 @@ class Asked:
 
     store: Store
     session_id: str
+    pair_index: int
     text: str
     language: str
 
@@ -54,8 +58,8 @@ def store_question(site: Site, store: Store, text: str, language: str) -> Asked:
     """Append what a person says to their running session, which begins with it if there is none."""
     with site.database.acting_for(store.user_id) as connection:
         session_id = hold_running_session(connection, store)
-        append_message(connection, store, session_id, "user", text)
-    return Asked(store, session_id, text, language)
+        stored = append_message(connection, store, session_id, "user", text)
+    return Asked(store, session_id, stored.pair_index or 0, text, language)
 
 
 def gather(site: Site, asked: Asked) -> Question:
@@ -83,7 +87,7 @@ def gather(site: Site, asked: Asked) -> Question:
         )
         sources = resolve_build_sources(connection, asked.store.user_id)
     return Question(
-        thread=tuple(Turn(message.role, message.content) for message in thread),
+        thread=tuple(Turn(message.role, message.content, message.not_remembered) for message in thread),
         memories=tuple(
             Memory(each.content, each.source_key, OriginClass(each.origin_class), each.sent_at) for each in found
         ),
@@ -98,7 +102,7 @@ def reply_to(site: Site, asked: Asked) -> Iterator[Piece]:
     Whoever stops listening stops nothing: it is made and stored all the same.
     """
     pieces: SimpleQueue[Piece | None] = SimpleQueue()
-    Thread(target=_make_reply, args=(site, asked, pieces), name="reply", daemon=False).start()
+    Thread(target=_make_reply, args=(site, asked, pieces), name="reply", daemon=True).start()
     while (piece := pieces.get()) is not None:
         yield piece
 
@@ -106,32 +110,51 @@ def reply_to(site: Site, asked: Asked) -> Iterator[Piece]:
 def reply_to_guest(site: Site, thread: tuple[Turn, ...], language: str) -> Iterator[Piece]:
     """Yield the reply to somebody of whom nothing is stored and nothing is recalled."""
     try:
+        has_words = False
         for text in site.guest_responder.reply(Question(thread=thread, language=language)):
+            has_words = has_words or bool(text.strip())
             yield Piece("text", text)
+        if not has_words:
+            yield _problem(ReplyFailed("It has no words."))
     except Exception as error:
         yield _problem(error)
 
 
 def _make_reply(site: Site, asked: Asked, pieces: "SimpleQueue[Piece | None]") -> None:
-    said: list[str] = []
+    reply = site.replies.begin(partial(_store_reply, site, asked))
     is_whole = False
     try:
-        question = gather(site, asked)
-        for text in site.responder.reply(question):
-            said.append(text)
+        for text in site.responder.reply(gather(site, asked)):
+            reply.add(text)
             pieces.put(Piece("text", text))
+            if site.replies.is_stopping.is_set():
+                raise ReplyFailed("The pages were stopped while it came.")
+        if not reply.has_words:
+            raise ReplyFailed("It has no words.")
         is_whole = True
     except Exception as error:
         pieces.put(_problem(error))
     try:
-        content = "".join(said)
-        if content.strip():
-            with site.database.acting_for(asked.store.user_id) as connection:
-                append_message(connection, asked.store, asked.session_id, "assistant", content, is_partial=not is_whole)
+        reply.keep(is_whole=is_whole)
     except Exception as error:
         pieces.put(_problem(error))
     finally:
+        site.replies.end(reply)
         pieces.put(None)
+
+
+def _store_reply(site: Site, asked: Asked, text: str, is_whole: bool) -> None:
+    content, _ = clean_text(text)
+    with site.database.acting_for(asked.store.user_id) as connection:
+        append_message(
+            connection,
+            asked.store,
+            asked.session_id,
+            "assistant",
+            content,
+            is_partial=not is_whole,
+            answers=asked.pair_index,
+        )
 
 
 def _problem(error: Exception) -> Piece:

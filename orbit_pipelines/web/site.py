@@ -1,6 +1,6 @@
 """What every request of one installation's pages shares, as one value on the application."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from starlette.requests import HTTPConnection
@@ -9,6 +9,7 @@ from orbit_pipelines.embedders.protocol import Embedder
 from orbit_pipelines.settings import Settings
 from orbit_pipelines.web.database import AppDatabase
 from orbit_pipelines.web.responders.protocol import Responder
+from orbit_pipelines.web.running_replies import RunningReplies
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Site:
     responder: Responder
     guest_responder: Responder
     key: bytes
+    replies: RunningReplies = field(default_factory=RunningReplies)
 
 
 def site_of(connection: HTTPConnection) -> Site:

@@ -234,7 +234,7 @@ def test_sign_in_reads_one_account_before_anybody_is_signed_in(
 ) -> None:
     query = "select * from orbitpilot.account_for_sign_in(%s)"
 
-    assert app.execute(query, ["bob"]).fetchall() == [("bob", None, "en", "no hash", 0)]
+    assert app.execute(query, ["bob"]).fetchall() == [("bob", None, "en", "no hash")]
     assert app.execute(query, ["carl"]).fetchall() == []
     with pytest.raises(InsufficientPrivilege):
         analyst.execute(query, ["bob"])

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from orbit_pipelines.errors import UnknownAccount
+from orbit_pipelines.errors import UnknownAccount, UnknownMessage
 from orbit_pipelines.history.flags import set_remembered
 from orbit_pipelines.history.importing import ImportResult
 from orbit_pipelines.history.messages import append_message
@@ -75,6 +75,36 @@ def test_a_chat_under_an_old_name_goes_on_after_its_numbers(connection: Connecti
     append_message(connection, store, "s", "user", "words")
     connection.execute("delete from orbitpilot.session")
     assert append_message(connection, store, "s", "user", "words").pair_index == 1
+
+
+def test_a_late_reply_answers_its_own_question(connection: Connection, store: Store) -> None:
+    first = append_message(connection, store, "s", "user", "First?")
+    second = append_message(connection, store, "s", "user", "Second?")
+    append_message(connection, store, "s", "assistant", "To the first.", answers=first.pair_index)
+    third = append_message(connection, store, "s", "user", "Third?")
+    append_message(connection, store, "s", "assistant", "To the second.", answers=second.pair_index)
+    append_message(connection, store, "s", "assistant", "To the third.", answers=third.pair_index)
+
+    assert connection.execute(
+        "select content, pair_index, run_index, answers from orbitpilot.message order by position"
+    ).fetchall() == [
+        ("First?", 0, 0, None),
+        ("Second?", 1, 0, None),
+        ("To the first.", None, None, 0),
+        ("Third?", 2, 2, None),
+        ("To the second.", None, None, 1),
+        ("To the third.", None, None, 2),
+    ]
+
+
+@pytest.mark.parametrize("table", ["message", "session"])
+def test_a_reply_to_what_was_deleted_brings_nothing_back(connection: Connection, store: Store, table: str) -> None:
+    asked = append_message(connection, store, "s", "user", "First?")
+    connection.execute(f"delete from orbitpilot.{table}".encode())
+
+    with pytest.raises(UnknownMessage, match="Question 0 was deleted"):
+        append_message(connection, store, "s", "assistant", "Late.", answers=asked.pair_index)
+    assert connection.execute("select count(*) from orbitpilot.message").fetchone() == (0,)
 
 
 def test_guests_have_no_history(connection: Connection) -> None:

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterator
+from threading import Event
 from typing import Any
 
 import psycopg
 import pytest
 
 from orbit_pipelines.model import Store
+from orbit_pipelines.web.replying import reply_to, store_question
 from orbit_pipelines.web.responders.offline import OfflineResponder
-from orbit_pipelines.web.responders.protocol import ReplyFailed
+from orbit_pipelines.web.responders.protocol import Question, ReplyFailed
 from orbit_pipelines.web.visits import Visit
 from tests.web.conftest import Browser, Pages
 from tests.web.everything import everything
@@ -320,6 +322,89 @@ def test_what_a_reply_quotes_from_memory_is_shown_as_such_and_never_learned_agai
     )
     [(caught,)] = pages.world.sql("select content from orbitpilot.record")
     assert "plums" not in caught
+
+
+def test_what_a_reply_quotes_of_an_excluded_message_is_neither_learned_nor_caught(
+    new_pages: Callable[..., Pages],
+) -> None:
+    pages = new_pages()
+    object.__setattr__(pages.app.state.site, "responder", OfflineResponder())
+    ann = pages.person("ann")
+    ann.say("My door code is 4711.")
+    toggle(pages, ann, "My door code is 4711.")
+
+    page = ann.say("What was the door code?")
+    pages.world.build()
+    [(reply,)] = pages.world.sql("select handle::text from orbitpilot.message where answers = 1")
+    ann.post("/orbitpilot/message/catch/", {"message_id": reply})
+
+    assert page.text.count("4711") == 2
+    [learned] = pages.world.contents().values()
+    assert "What was the door code?" in learned
+    assert "4711" not in learned
+    [(caught,)] = pages.world.sql("select content from orbitpilot.record")
+    assert "4711" not in caught
+
+
+def test_a_reply_that_comes_late_is_the_answer_to_its_own_question(pages: Pages) -> None:
+    ann, site = pages.person("ann"), pages.app.state.site
+    asked = [store_question(site, Store("ann"), text, "en") for text in ("My door code is 4711.", "I grow plums.")]
+    toggle(pages, ann, "My door code is 4711.")
+    for each, answer in zip(reversed(asked), ("Lovely.", "4711 it is."), strict=True):
+        pages.listener.answers = [answer]
+        list(reply_to(site, each))
+    pages.world.build()
+
+    assert pages.world.sql("select answers, content from orbitpilot.message where role = 'assistant' order by 1") == [
+        (0, "4711 it is."),
+        (1, "Lovely."),
+    ]
+    assert not any("4711" in text for text in pages.world.contents().values())
+
+
+def test_what_cannot_be_stored_of_a_reply_is_replaced_as_in_what_people_say(pages: Pages) -> None:
+    pages.listener.answers = ["a\0b \ud83d", "\ude00 \ud83d"]
+
+    assert "a\ufffdb \U0001f600 \ufffd" in pages.person("ann").say("Plums?").text
+    assert "a\ufffdb \U0001f600 \ufffd" in pages.guest().say("Plums?").text
+
+
+def test_a_reply_without_words_is_none_and_said_to_be(pages: Pages, caplog: pytest.LogCaptureFixture) -> None:
+    pages.listener.answers = ["", " \n"]
+
+    for browser in (pages.person("ann"), pages.guest()):
+        assert "There is no reply" in browser.say("A secret plum.").text
+
+    assert pages.world.sql("select role from orbitpilot.message") == [("user",)]
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_server_that_stops_keeps_what_came_of_a_reply(pages: Pages, is_silent: bool) -> None:
+    site, goes_on = pages.app.state.site, Event()
+
+    class Slow:
+        def reply(self, question: Question) -> Iterator[str]:
+            yield "Half "
+            goes_on.wait(60)
+            yield "a reply"
+            yield ", and the rest."
+
+    object.__setattr__(site, "responder", Slow())
+    pages.account("ann")
+    pieces = reply_to(site, store_question(site, Store("ann"), "Plums?", "en"))
+    assert next(pieces).text == "Half "
+
+    site.replies.is_stopping.set()
+    if not is_silent:
+        goes_on.set()
+    kept_for_it = site.replies.stop(0.1 if is_silent else 60)
+    goes_on.set()
+    list(pieces)
+
+    stored = pages.world.sql("select content, is_partial from orbitpilot.message where role = 'assistant'")
+    assert stored == [("Half " if is_silent else "Half a reply", True)]
+    assert kept_for_it == is_silent
 
 
 def test_the_reply_admits_what_memory_lacks_in_the_words_of_memory_status(pages: Pages) -> None:

@@ -34,6 +34,7 @@ class Endpoint:
     keys: list[str | None] = field(default_factory=list)
     status: int = 200
     lines: list[str] = field(default_factory=list)
+    body: bytes | None = None
 
     def answer(self, *texts: str | None) -> None:
         """Answer with these pieces."""
@@ -53,6 +54,9 @@ def endpoint() -> Iterator[Endpoint]:
             self.send_response(endpoint.status)
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
+            if endpoint.body is not None:
+                self.wfile.write(endpoint.body)
+                return
             for line in endpoint.lines:
                 self.wfile.write(f"data: {line}\n\n".encode())
 
@@ -82,7 +86,8 @@ def test_the_offline_responder_quotes_and_says_that_it_is_no_language_model() ->
 
     assert reply.startswith("I am no language model")
     assert "Documents: not in your plan." in cut(reply)
-    assert "My plums are ripe." in cut(reply)
+    assert "My plums are ripe." in reply
+    assert "My plums are ripe." not in cut(reply)
     assert "plum jam" in reply
     assert "plum jam" not in cut(reply)
 
@@ -148,6 +153,73 @@ def test_an_endpoint_that_errs_is_named_without_what_it_said(
 
     assert raised.value.__context__ is None
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["[DONE]"], "without a word"),
+        ([], "without a word"),
+        (['{"choices": [{"index": 0, "delta": {"content": " "}}]}', "[DONE]"], "without a word"),
+    ],
+)
+def test_an_endpoint_that_says_nothing_has_not_replied_nor_has_the_note(
+    endpoint: Endpoint, tmp_path: Path, lines: list[str], told: str
+) -> None:
+    endpoint.lines = lines
+    said: list[str] = []
+
+    with pytest.raises(ReplyFailed, match=told):
+        said.extend(model(endpoint, tmp_path).reply(Question(THREAD, note="Documents: not in your plan.")))
+
+    assert said == []
+
+
+def test_a_page_in_place_of_a_stream_is_no_reply(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.body = b"<html>A secret plum.</html>"
+
+    with pytest.raises(ReplyFailed, match="check ORBIT_CHAT_BASE_URL") as raised:
+        list(model(endpoint, tmp_path).reply(Question(THREAD)))
+
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ([], "broke off in the middle"),
+        (['{"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}', "[DONE]"], "cut the reply short"),
+        (["[DONE]"], None),
+        (['{"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}'], None),
+    ],
+)
+def test_a_reply_is_whole_when_the_endpoint_says_so(
+    endpoint: Endpoint, tmp_path: Path, end: list[str], told: str | None
+) -> None:
+    endpoint.answer("Ripe [DONE] ", "indeed.")
+    endpoint.lines[-1:] = end
+    said: list[str] = []
+
+    def listen() -> None:
+        for piece in model(endpoint, tmp_path).reply(Question(THREAD)):
+            said.append(piece)
+
+    if told is None:
+        listen()
+    else:
+        with pytest.raises(ReplyFailed, match=told):
+            listen()
+    assert said == ["Ripe [DONE] ", "indeed."]
+
+
+def test_a_model_is_told_what_is_not_to_be_remembered(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.answer("Ripe.")
+    thread = (*THREAD[:2], Turn("user", "My code is 4711.", not_remembered=True), *THREAD[1:])
+
+    list(model(endpoint, tmp_path).reply(Question(thread)))
+
+    [told] = [each["content"] for each in endpoint.asked[0]["messages"] if "by number: 2." in each["content"]]
+    assert "4711" not in told
 
 
 def test_an_endpoint_that_is_not_there_is_said_not_to_be(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Replies without a language model: what memory and the running session have on a question, quoted, and no more.
 
-What it quotes from memory stands between the markers, so that no build learns it again.
+What it quotes, from memory or from earlier in the session, stands between the markers, so that no build learns it by
+way of the reply: it may be a message that isn't to be remembered.
 """
 
 import re
@@ -35,7 +36,7 @@ class OfflineResponder:
             yield f"\n\n{say('offline.nothing_in_memory')}"
         if earlier:
             quotes = "\n".join(f"– {_shortened(turn.text)}" for turn in earlier)
-            yield f"\n\n{say('offline.from_thread')}\n{quotes}"
+            yield f"\n\n{say('offline.from_thread')}\n{wrap(quotes)}"
 
 
 def related_turns(thread: tuple[Turn, ...]) -> tuple[Turn, ...]:

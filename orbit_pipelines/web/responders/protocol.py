@@ -11,10 +11,11 @@ from orbit_pipelines.model import OriginClass
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of the running session, as it was said."""
+    """One message of the running session, as it was said; ``not_remembered`` is what its person's eye says of it."""
 
     role: Role
     text: str
+    not_remembered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

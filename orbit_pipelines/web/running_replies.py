@@ -1,0 +1,73 @@
+"""The replies that are being made, so that a server that stops keeps what came of each."""
+
+from collections.abc import Callable
+from threading import Event, Lock
+from time import monotonic
+
+Store = Callable[[str, bool], None]
+"""Stores a reply's text, and whether it is whole."""
+
+
+class RunningReply:
+    """One reply while it is made; it is stored once, by whoever ends it first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._said: list[str] = []
+        self._lock = Lock()
+        self._is_kept = False
+        self.ended = Event()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything but white space has come."""
+        return any(text.strip() for text in self._said)
+
+    def add(self, text: str) -> None:
+        """Take the next piece."""
+        with self._lock:
+            self._said.append(text)
+
+    def keep(self, *, is_whole: bool) -> None:
+        """Store what came; nothing is no reply, and a second time is none either."""
+        with self._lock:
+            if not self._is_kept and self.has_words:
+                self._is_kept = True
+                self._store("".join(self._said), is_whole)
+
+
+class RunningReplies:
+    """All of a server's; ``is_stopping`` asks each to end after its next piece."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running: set[RunningReply] = set()
+        self.is_stopping = Event()
+
+    def begin(self, store: Store) -> RunningReply:
+        """Return a reply that begins."""
+        reply = RunningReply(store)
+        with self._lock:
+            self._running.add(reply)
+        return reply
+
+    def end(self, reply: RunningReply) -> None:
+        """Forget a reply that has been kept, or that nothing came of."""
+        with self._lock:
+            self._running.discard(reply)
+        reply.ended.set()
+
+    def stop(self, seconds: float) -> int:
+        """Have every reply end, and return how many had to be kept for makers that stayed silent.
+
+        Args:
+            seconds: how long to wait for them together.
+        """
+        self.is_stopping.set()
+        deadline = monotonic() + seconds
+        with self._lock:
+            running = tuple(self._running)
+        silent = [reply for reply in running if not reply.ended.wait(max(0.0, deadline - monotonic()))]
+        for reply in silent:
+            reply.keep(is_whole=False)
+        return len(silent)
