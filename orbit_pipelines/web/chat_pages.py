@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request, status
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -24,7 +24,7 @@ from orbit_pipelines.web.conversations import (
 from orbit_pipelines.web.rendering import local_page, redirect, render
 from orbit_pipelines.web.replying import LONGEST_MESSAGE, Piece, reply_to, reply_to_guest, store_question
 from orbit_pipelines.web.responders.protocol import Turn
-from orbit_pipelines.web.urls import CHAT, session_url
+from orbit_pipelines.web.urls import CHAT, THREAD, session_url
 from orbit_pipelines.web.visits import AnyVisit, BriefVisit, SignedIn, Visit
 
 router = APIRouter()
@@ -66,16 +66,18 @@ def chat(visit: AnyVisit, problem: str | None = None) -> Response:
     return render(visit, "chat.html", problem=problem == "reply", guest_thread=(), **_running_thread(visit))
 
 
-@router.get("/orbitpilot/thread/")
+@router.get(THREAD)
 def thread(
     visit: SignedIn,
     agent: Annotated[str, Query()] = DEFAULT_AGENT,
     session: Annotated[str | None, Query()] = None,
+    at: Literal["", "dock-"] = "",
 ) -> Response:
     """Show the messages alone, for a script that puts them into a page: the running session's unless one is named."""
     if session is None:
-        return render(visit, "thread.html", next_page=CHAT, **_running_thread(visit))
-    return render(visit, "thread.html", next_page=session_url(agent, session), **_thread(visit, agent, session))
+        return render(visit, "thread.html", at=at, next_page=CHAT, **_running_thread(visit))
+    thread = _thread(visit, agent, session)
+    return render(visit, "thread.html", at=at, next_page=session_url(agent, session), **thread)
 
 
 @router.post("/orbitpilot/say/")

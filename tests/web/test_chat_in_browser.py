@@ -206,3 +206,49 @@ def test_it_is_readable_on_a_small_screen_and_in_the_dark(pages: Pages, visitors
         )
         assert max(map(int, background.strip("rgb()").split(","))) < 60, path
         assert min(map(int, ink.strip("rgb()").split(","))) > 180, path
+
+
+@pytest.mark.parametrize("place", ["/orbitpilot/session/?session=s1", "/memory/"])
+def test_copies_of_a_message_keep_in_step_and_have_ids_of_their_own(
+    place: str, pages: Pages, visitors: Visitors
+) -> None:
+    pages.world.say(Store("ann"), "s1", "Plums?", "> Ripe.")
+    pages.world.sql("update orbitpilot.session set channel = 'orbitpilot.web'")
+    page = visitors.person("ann")
+    heard = complaints(page)
+    page.goto(place)
+    main, dock = page.locator("main"), page.locator("details[data-dock]")
+    dock.locator("summary").click()
+
+    # On Memory Status the message is listed from the first tap on.
+    for tapped, is_closed in ((dock, "true"), (main, "false"), (main, "true"), (dock, "false"), (dock, "true")):
+        if place == "/memory/" and is_closed == "false" and tapped is dock:
+            break
+        tapped.get_by_role("button", name=EYE).click()
+        for container in (main, dock):
+            eye = container.get_by_role("button", name=EYE)
+            expect(eye).to_have_attribute("aria-pressed", is_closed)
+            label = container.locator(f"#{eye.get_attribute('aria-describedby')}")
+            expect(label).to_have_text("Not remembered, already out of memory" if is_closed == "true" else PENDING)
+
+    ids = page.locator("[id]").evaluate_all("all => all.map(each => each.id)")
+    assert len(ids) == len(set(ids))
+    assert heard == []
+
+
+def test_memory_status_says_the_same_in_its_counts_and_its_labels_after_a_tap(pages: Pages, visitors: Visitors) -> None:
+    hushed, _ = pages.world.say(Store("ann"), "s1", "Plums?", "> Ripe.")
+    pages.world.remember(Store("ann"), "s1", hushed, remembered=False)
+    pages.world.build()
+    page = visitors.person("ann")
+    page.goto("/memory/")
+    waiting = page.locator("[data-next-build]")
+    expect(waiting).to_have_text("Nothing of yours waits for it.")
+
+    page.get_by_role("button", name=EYE).click()
+
+    expect(page.locator("main .orbit-label")).to_have_text(PENDING)
+    expect(waiting).to_contain_text("adds 1 record")
+    expect(page.locator("[data-source='orbitpilot.chat_history']")).to_contain_text("adds 1 record")
+    page.get_by_role("button", name=EYE).click()
+    expect(waiting).to_have_text("Nothing of yours waits for it.")

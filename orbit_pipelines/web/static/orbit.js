@@ -38,11 +38,36 @@ async function refresh(place, address) {
   }
 }
 
-/** Return the thread that an element is in, and where its present state can be had. */
-function threadOf(element) {
-  const place = element.closest("[data-thread]");
-  const list = place && place.querySelector("[data-thread-src]");
-  return list ? { place, address: list.dataset.threadSrc } : null;
+/** Show an eye as it is now, and its label, wherever in the page the same message or blink stands. */
+function showEye(id, told) {
+  const isClosed = told.not_remembered ?? told.is_excluded;
+  document.querySelectorAll(`[data-eye="${CSS.escape(id)}"] [aria-pressed]`).forEach((button) => {
+    button.setAttribute("aria-pressed", String(isClosed));
+    const use = button.querySelector("use");
+    use.setAttribute("href", use.getAttribute("href").replace(/#.*/, isClosed ? "#eye-slash" : "#eye"));
+    const label = document.getElementById(button.getAttribute("aria-describedby"));
+    if (label && told.label) { label.textContent = told.label; label.dataset.state = told.state; }
+  });
+}
+
+/** Have every thread of the page show its present state: a message's eye decides on its run's reply, and others' labels. */
+async function refreshThreads() {
+  for (const list of document.querySelectorAll("[data-thread-src]")) {
+    await refresh(list.closest("[data-thread]"), list.dataset.threadSrc);
+  }
+}
+
+/** Have the page's counts and lists show their present state, but for the list that somebody is at work in. */
+async function refreshParts(form) {
+  const parts = [...document.querySelectorAll("[data-live]")].filter((part) => !part.contains(form));
+  if (!parts.length) return;
+  const answer = await fetch(location.href, { credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) return;
+  const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of parts) {
+    const now = parsed.getElementById(part.id);
+    if (now) part.replaceChildren(...now.childNodes);
+  }
 }
 
 /** Turn an eye, or catch a reply. */
@@ -50,18 +75,10 @@ async function change(form) {
   const answer = await send(form, { format: "json" });
   if (!answer.ok) { form.submit(); return; }
   const told = await answer.json();
-  const button = form.querySelector("[aria-pressed]");
-  if (button) {
-    const isClosed = told.not_remembered ?? told.is_excluded;
-    button.setAttribute("aria-pressed", String(isClosed));
-    const use = button.querySelector("use");
-    use.setAttribute("href", use.getAttribute("href").replace(/#.*/, isClosed ? "#eye-slash" : "#eye"));
-    const label = document.getElementById(button.getAttribute("aria-describedby"));
-    if (label && told.label) { label.textContent = told.label; label.dataset.state = told.state; }
-  }
+  if (form.dataset.eye) showEye(form.dataset.eye, told);
   if (told.label) announce(told.label);
-  const thread = threadOf(form);
-  if (thread) await refresh(thread.place, thread.address);
+  await refreshThreads();
+  await refreshParts(form);
 }
 
 /** Add a turn to the thread above a composer, and return where its text goes. */
@@ -151,7 +168,7 @@ async function say(form) {
     button.disabled = false;
   }
   if (!form.querySelector("[data-guest-thread]")) {
-    await refresh(place, "/orbitpilot/thread/");
+    await refresh(place, scope.dataset ? scope.dataset.dock : "/orbitpilot/thread/");
     const last = place.querySelector("li:last-of-type");
     if (last) last.scrollIntoView({ block: "nearest" });
   }
