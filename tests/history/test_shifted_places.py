@@ -19,18 +19,21 @@ Rows = Callable[[], dict[str, list[tuple[Any, ...]]]]
 ImportLines = Callable[..., ImportResult]
 Told = Callable[[], list[str]]
 
-UNREADABLE = {"role": "huh", "content": "?"}
+HUH = {"role": "huh", "content": "?"}
+
+
+def user(content: str) -> dict[str, str]:
+    return {"role": "user", "content": content}
+
+
+def assistant(content: str) -> dict[str, str]:
+    return {"role": "assistant", "content": content}
 
 
 def row(turns: str, session_id: str | None = "s") -> dict[str, Any]:
     """Write a conversation as ``"q >a q2 >"``: replies behind an arrow, what can't be read as a question mark."""
-    messages: list[Any] = [
-        UNREADABLE
-        if turn == "?"
-        else {"role": "assistant", "content": turn[1:]}
-        if turn.startswith(">")
-        else {"role": "user", "content": turn}
-        for turn in turns.split()
+    messages = [
+        HUH if turn == "?" else assistant(turn[1:]) if turn.startswith(">") else user(turn) for turn in turns.split()
     ]
     return {"messages": messages} | ({"id": session_id} if session_id else {})
 
@@ -307,3 +310,28 @@ def test_what_a_file_says_last_counts_for_each_session_by_itself(import_lines: I
     result = import_lines(*file[:3], row("q >c", "t"))
     assert told() == ["q >b | >a", "q >c | >a >b"]
     assert (result.sessions_changed, result.sessions_unchanged) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("id_key", "turns_key"), [("id", "messages"), ("id", "conversations"), ("conversation_id", "conversation")]
+)
+def test_a_turn_that_is_left_out_keeps_its_place(
+    id_key: str, turns_key: str, import_lines: ImportLines, connection: Connection
+) -> None:
+    no_turn = {"role": "tool", "content": "."}
+    turns = [user("q"), assistant(""), user("r"), assistant("b"), HUH, assistant("lost"), no_turn, 5, user("z")]
+    import_lines({id_key: "s", turns_key: turns}, {id_key: "t", turns_key: turns[:1]})
+    found = connection.execute(
+        "select message_id, content from orbitpilot.message where session_id = 's' order by position"
+    ).fetchall()
+    assert found == [("m0", "q"), ("m2", "r"), ("m3", "b"), ("m7", "z")]
+
+
+def test_a_deleted_message_does_not_come_back_by_the_place_of_another(
+    import_lines: ImportLines, told: Told, mark: Callable[[str], None], connection: Connection
+) -> None:
+    import_lines(row("q >a secret >noted r >s"))
+    mark("secret")
+    connection.execute("delete from orbitpilot.message where content in ('secret', 'noted')")
+    import_lines(row("r >s n >m"))
+    assert told() == ["q >a r >s n >m"]
