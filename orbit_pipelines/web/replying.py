@@ -19,11 +19,12 @@ from orbit_pipelines.history.text import clean_text
 from orbit_pipelines.model import OriginClass, Store
 from orbit_pipelines.recall.search import search_memory
 from orbit_pipelines.sources.resolution import resolve_build_sources
-from orbit_pipelines.telling.honesty import honesty_note
+from orbit_pipelines.telling.honesty import honesty_note, read_built_sources
 from orbit_pipelines.telling.wording import Wording
 from orbit_pipelines.web.conversations import hold_running_session, read_thread
 from orbit_pipelines.web.problems import fault
 from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Turn
+from orbit_pipelines.web.running_replies import RunningReply
 from orbit_pipelines.web.site import Site
 
 log = logging.getLogger(__name__)
@@ -86,12 +87,13 @@ def gather(site: Site, asked: Asked) -> Question:
             )
         )
         sources = resolve_build_sources(connection, asked.store.user_id)
+        built = read_built_sources(connection, asked.store)
     return Question(
         thread=tuple(Turn(message.role, message.content, message.not_remembered) for message in thread),
         memories=tuple(
             Memory(each.content, each.source_key, OriginClass(each.origin_class), each.sent_at) for each in found
         ),
-        note=honesty_note(sources, asked.text, Wording(asked.language)),
+        note=honesty_note(sources, built, asked.text, Wording(asked.language)),
         language=asked.language,
     )
 
@@ -102,7 +104,9 @@ def reply_to(site: Site, asked: Asked) -> Iterator[Piece]:
     Whoever stops listening stops nothing: it is made and stored all the same.
     """
     pieces: SimpleQueue[Piece | None] = SimpleQueue()
-    Thread(target=_make_reply, args=(site, asked, pieces), name="reply", daemon=True).start()
+    # Begun here, so that a server that stops knows of it even before its thread runs.
+    reply = site.replies.begin(partial(_store_reply, site, asked))
+    Thread(target=_make_reply, args=(site, asked, reply, pieces), name="reply", daemon=True).start()
     while (piece := pieces.get()) is not None:
         yield piece
 
@@ -120,8 +124,7 @@ def reply_to_guest(site: Site, thread: tuple[Turn, ...], language: str) -> Itera
         yield _problem(error)
 
 
-def _make_reply(site: Site, asked: Asked, pieces: "SimpleQueue[Piece | None]") -> None:
-    reply = site.replies.begin(partial(_store_reply, site, asked))
+def _make_reply(site: Site, asked: Asked, reply: RunningReply, pieces: "SimpleQueue[Piece | None]") -> None:
     is_whole = False
     try:
         for text in site.responder.reply(gather(site, asked)):

@@ -114,7 +114,7 @@ def test_notice_and_reply_use_the_words_of_memory_status(locale: str, world: Wor
     status = told(acting, ann)
     with acting("ann") as app:
         notice = notice_for(app, "ann")
-        note = honesty_note(resolve_build_sources(app, "ann"), "Do you remember my dog?", wording)
+        note = honesty_note(resolve_build_sources(app, "ann"), {}, "Do you remember my dog?", wording)
 
     words = wording.source_reason(CHAT_HISTORY, Reason.SOURCE_SWITCHED_OFF, limit=status.limit)
     assert chat(status).reason is Reason.SOURCE_SWITCHED_OFF

@@ -420,6 +420,29 @@ def test_the_reply_admits_what_memory_lacks_in_the_words_of_memory_status(pages:
     assert second.note is None
 
 
+def test_the_reply_says_what_leaves_and_what_comes_with_the_next_build(pages: Pages) -> None:
+    ann, question = pages.person("ann"), "What did we say in our last conversation?"
+    switch = "update orbitpilot.memory_source set in_rag = %s where source_key = 'orbitpilot.chat_history'"
+    pages.world.say(Store("ann"), "old", "I grow plums.", "> Good.")
+
+    for is_on in (True, False, True):
+        pages.world.sql(switch, is_on)
+        ann.say(question)
+        pages.world.build("ann")
+        ann.say(question)
+
+    kinds = ("from the next build on", "leaves memory at the next build", "can't draw on this")
+    notes = [each.note or "" for each in pages.listener.questions]
+    assert [[kind for kind in kinds if kind in note] for note in notes] == [
+        [kinds[0]],
+        [],
+        [kinds[1]],
+        [kinds[2]],
+        [kinds[0]],
+        [],
+    ]
+
+
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is asked of the database while a test looks; a look whether a connection lives is no question."""
