@@ -20,6 +20,7 @@
     ├── BuildFailed                 a build that can't go on
     │   └── NothingStagedMayPass    publish refuses rows that break a promise
     ├── ReceiptBroken               no receipt, a changed one, one of another key, or a gap in the chain
+    ├── UnreadableFile              a file that the program wrote is damaged, or was not written to its end
     ├── OutOfSpace                  the disk is full
     ├── BenchFailed                 the benchmark can't be run as asked, or something that it runs failed
     └── ServiceFailed               a supervised process that doesn't start or dies
@@ -111,6 +112,17 @@ class NothingStagedMayPass(BuildFailed):
 
 class ReceiptBroken(OrbitError):
     """What was given as a receipt proves nothing: it is none, was changed, is another key's, or one is missing."""
+
+
+class UnreadableFile(OrbitError):
+    """A file that the program wrote can't be read any more; ``path`` says which."""
+
+    def __init__(self, path: object, seen: Exception, advice: str) -> None:
+        # What a library says may quote what it read.
+        super().__init__(
+            f"{path} can't be read: it is damaged, or was not written to its end ({type(seen).__name__}). {advice}"
+        )
+        self.path = path
 
 
 class OutOfSpace(OrbitError):

@@ -22,6 +22,7 @@ from typing import Any
 
 import polars as pl
 
+from orbit_pipelines.errors import UnreadableFile
 from orbit_pipelines.model import Store
 
 MOST_SHARDS = 16
@@ -134,12 +135,22 @@ class Workspace:
         markers = (self.root / _FORGOTTEN).glob("*.json")
         return frozenset(Store(**json.loads(marker.read_text())) for marker in markers)
 
-    def parts_with(self, stores: frozenset[Store]) -> list[str]:
-        """Return the files that hold texts or vectors of some stores, as ``frame/part``; drafts can't be told."""
+    def parts_with(self, stores: frozenset[Store], *, with_unreadable: bool = False) -> list[str]:
+        """Return the files that hold texts or vectors of some stores, as ``frame/part``; drafts can't be told.
+
+        Raises:
+            UnreadableFile: unless ``with_unreadable`` counts such a file as one that holds them.
+        """
         held = []
         for path in self._files_with_text():
             with suppress(FileNotFoundError):
-                if _holds(path, stores):
+                try:
+                    is_held = _holds(path, stores)
+                except UnreadableFile:
+                    if not with_unreadable:
+                        raise
+                    is_held = True
+                if is_held:
                     held.append(f"{path.parent.name}/{path.stem}")
         return held
 
@@ -147,6 +158,9 @@ class Workspace:
         """Take some stores out of every file, and out of what will be written yet; return the files that held them.
 
         Harmless for a folder that vanishes meanwhile: its run has ended.
+
+        Raises:
+            UnreadableFile: what a file holds can't be told.
         """
         replaced = []
         with suppress(FileNotFoundError), self._held():
@@ -223,7 +237,11 @@ def _mark_of(path: Path) -> _Mark:
 
 
 def _holds(path: Path, stores: frozenset[Store]) -> bool:
-    held = pl.read_parquet(path, columns=["user_id", "agent_id"]).unique().iter_rows()
+    try:
+        held = pl.read_parquet(path, columns=["user_id", "agent_id"]).unique().iter_rows()
+    except pl.exceptions.PolarsError as error:
+        advice = "Remove its folder when no build works there; what a dead build left, the next build removes."
+        raise UnreadableFile(path, error, advice) from error
     return any(Store(*key) in stores for key in held)
 
 

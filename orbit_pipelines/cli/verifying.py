@@ -47,6 +47,7 @@ def verify_command(
     from orbit_pipelines.cli.output import print_json, show
     from orbit_pipelines.embedders.registry import create_embedder
     from orbit_pipelines.errors import UsageError
+    from orbit_pipelines.forgetting.following import following
     from orbit_pipelines.forgetting.registry import KINDS
     from orbit_pipelines.forgetting.resolving import resolve
     from orbit_pipelines.forgetting.verifying import verify_now
@@ -59,7 +60,7 @@ def verify_command(
         selection = resolve(connection, selectors)
         if selection.is_empty:
             raise UsageError("These selectors resolve to no session and no record: there is nothing to look for.")
-        verification = verify_now(connection, settings, selection, KINDS, create_embedder(settings))
+        verification = verify_now(connection, settings, selection, following(KINDS), create_embedder(settings))
     if as_json:
         told = {"sessions": selection.session_ids, "records": [each.as_json() for each in selection.records]}
         print_json(told | verification.as_json())
@@ -82,6 +83,8 @@ def _show(verification: "Verification") -> None:
     listed = table("looked at", "found", "gone to", "where", numbers=["found"])
     for name, absence in verification.kinds.items():
         listed.add_row(name, f"{absence.found:,}", "" if absence.found else absence.depth.value, "")
+    for name, why in verification.unreadable.items():
+        listed.add_row(name, "–", "not looked", printable(why))
     for name, each in verification.roads.items():
         if each.not_looked is not None and not each.found:
             listed.add_row(name, "–", "not looked", printable(each.not_looked))

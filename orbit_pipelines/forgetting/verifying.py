@@ -5,13 +5,13 @@ A forget calls this after each purge; `orbit verify` calls it for whoever wants 
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 
 from orbit_pipelines.embedders.protocol import Embedder
-from orbit_pipelines.errors import EmbeddingFailed
+from orbit_pipelines.errors import EmbeddingFailed, UnreadableFile
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Depth, Scene, Stage
 from orbit_pipelines.forgetting.roads.event_log import look_at_event_log
 from orbit_pipelines.forgetting.roads.fence import look_at_fence
@@ -48,6 +48,8 @@ class Verification:
 
     kinds: Mapping[str, Absence]
     roads: Mapping[str, Look]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Kinds that couldn't look at all that is theirs, and why."""
 
     @property
     def found(self) -> int:
@@ -72,7 +74,8 @@ class Verification:
     @property
     def not_looked(self) -> tuple[str, ...]:
         """What was not looked at, and why: sentences for a receipt's ``not_covered``."""
-        return tuple(f"{name}: {each.not_looked}" for name, each in self.roads.items() if each.not_looked is not None)
+        of_roads = {name: each.not_looked for name, each in self.roads.items() if each.not_looked is not None}
+        return tuple(f"{name}: {why}" for name, why in {**self.unreadable, **of_roads}.items())
 
     def as_json(self) -> dict[str, Any]:
         """Return it as values that JSON can hold."""
@@ -82,6 +85,7 @@ class Verification:
                 name: {"found": absence.found, "depth": absence.depth.value} for name, absence in self.kinds.items()
             },
             "roads": {name: each.as_json() for name, each in self.roads.items()},
+            "unreadable": dict(self.unreadable),
         }
 
 
@@ -97,9 +101,13 @@ def verify_absence(
         embedder: judges single vectors; the configured one unless given.
     """
     sight = Sight(scene.connection, scene.settings, scene.selection, traces, embedder)
-    return Verification(
-        {kind.name: kind.verify(scene) for kind in kinds}, {name: road(sight) for name, road in ROADS.items()}
-    )
+    absences, unreadable = {}, {}
+    for kind in kinds:
+        try:
+            absences[kind.name] = kind.verify(scene)
+        except UnreadableFile as error:
+            unreadable[kind.name] = str(error)
+    return Verification(absences, {name: road(sight) for name, road in ROADS.items()}, unreadable)
 
 
 def verify_now(

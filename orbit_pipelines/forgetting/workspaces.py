@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from orbit_pipelines.building.builds import remove_orphans
 from orbit_pipelines.building.extraction import STORES
 from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.frames import read_frame
@@ -22,20 +23,31 @@ class Workspaces:
     folders: tuple[str, ...] = ("workspaces",)
 
     def touched(self, scene: Scene) -> Touched:
-        """Return the files that hold the selection's stores."""
+        """Return the files that hold the selection's stores, and those of which nobody can tell."""
         stores = frozenset(scene.selection.stores)
-        held = [f"{path.name}/{part}" for path in _folders(scene) for part in Workspace(path).parts_with(stores)]
+        held = [
+            f"{path.name}/{part}"
+            for path in _folders(scene)
+            for part in Workspace(path).parts_with(stores, with_unreadable=True)
+        ]
         return Touched(len(held), tuple(held))
 
     def purge(self, scene: Scene) -> Touched:
         """Take the stores out of every file; a build at work goes on without them, and their people wait.
 
-        While no publish of the person runs: it reads these files more than once.
+        What dead builds left goes whole, unread. While no publish of the person runs: it reads these files more than
+        once.
+
+        Raises:
+            UnreadableFile: a file of a build at work is damaged.
         """
         stores = frozenset(scene.selection.stores)
         with take_turn(scene):
+            before = self.touched(scene).ids
+            orphans = {path.name for path in remove_orphans(scene.connection, scene.settings.workspaces)}
             revisions = _read_revisions(scene)
-            replaced = [
+            replaced = [each for each in before if each.partition("/")[0] in orphans]
+            replaced += [
                 f"{path.name}/{part}"
                 for path in _folders(scene)
                 if not _is_behind_fence(Workspace(path), revisions)
@@ -74,6 +86,9 @@ def _is_behind_fence(workspace: Workspace, revisions: pl.DataFrame) -> bool:
         seen = workspace.read_all("stores", STORES)
     except FileNotFoundError:
         return True
+    except (pl.exceptions.PolarsError, ValueError):
+        # Damaged: what it saw can't be told.
+        return False
     known = revisions.join(seen, on=("user_id", "agent_id"), how="left", suffix="_seen")
     return known.filter(pl.col("forget_revision") > pl.col("forget_revision_seen").fill_null(0)).is_empty()
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from orbit_pipelines.errors import UnreadableFile
 from orbit_pipelines.lineage.mirror import BATCH_ROWS, mirroring, write_forgets
 from orbit_pipelines.lineage.parts import commit_part, remove_leftovers, rewrite_companion, seed_tables, stored_parts
 from orbit_pipelines.lineage.tables import BUILDS, CHANGES, COMPANIONS, MirroredTable
@@ -136,14 +137,15 @@ def _hashes(
 ) -> Iterator[tuple[Path, int]]:
     for path in _files(folder, CHANGES):
         # The statistics of its row groups spare most of a file that hardly knows the store.
-        found = pq.read_table(
-            path,
-            columns=list(_KEYS),
-            filters=(pc.field("user_id") == store.user_id)
-            & (pc.field("agent_id") == store.agent_id)
-            & pc.field("content_hash").is_valid(),
-            partitioning=None,
-        )
+        with _naming(path):
+            found = pq.read_table(
+                path,
+                columns=list(_KEYS),
+                filters=(pc.field("user_id") == store.user_id)
+                & (pc.field("agent_id") == store.agent_id)
+                & pc.field("content_hash").is_valid(),
+                partitioning=None,
+            )
         rows = pl.DataFrame(found).filter(_is_of(store, sessions, records)).height
         if rows:
             yield path, rows
@@ -181,11 +183,21 @@ def _is_named(user_id: str) -> pl.Expr:
 
 
 def _rows_of_account(path: Path, table: MirroredTable, user_id: str) -> int:
-    if table is BUILDS:
-        scopes = pl.DataFrame(pq.read_table(path, columns=["scope"], partitioning=None))
-        return scopes.filter(_is_named(user_id)).height
-    named = pq.read_table(path, columns=["user_id"], filters=pc.field("user_id") == user_id, partitioning=None)
-    return int(named.num_rows)
+    with _naming(path):
+        if table is BUILDS:
+            scopes = pl.DataFrame(pq.read_table(path, columns=["scope"], partitioning=None))
+            return scopes.filter(_is_named(user_id)).height
+        named = pq.read_table(path, columns=["user_id"], filters=pc.field("user_id") == user_id, partitioning=None)
+        return int(named.num_rows)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        advice = "Move the folder of lineage away; the next build mirrors everything anew."
+        raise UnreadableFile(path, error, advice) from error
 
 
 def _files(folder: Path, table: MirroredTable) -> list[Path]:

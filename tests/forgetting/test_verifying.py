@@ -374,12 +374,29 @@ def test_a_workspace_that_a_build_left_is_looked_at(gone: Gone, frame: str) -> N
     assert gone.found() == {"workspace_files": 1}
 
 
-def test_a_draft_that_cannot_be_read_may_hold_anything(gone: Gone) -> None:
+@pytest.mark.parametrize("name", [".p.draft", "p.parquet"])
+def test_a_damaged_file_of_a_workspace_is_told_as_not_looked_at_unless_a_text_is_seen_in_it(
+    gone: Gone, name: str
+) -> None:
     workspace = Workspace.create(gone.world.settings.workspaces, "dead")
     workspace.finish("messages")
-    (workspace.root / "messages" / ".p.draft").write_bytes(b"PAR1 and then nothing")
+    damaged = workspace.root / "messages" / name
+    damaged.write_bytes(b"PAR1 and then nothing")
 
+    verification = gone.verify()
+    assert verification.is_passed
+    assert f"workspace_files: could not be read: dead/messages/{name}" in verification.not_looked
+    assert "workspace_files" not in verification.absences
+    damaged.write_bytes(b"PAR1" + SECRET.encode())
     assert gone.found() == {"workspace_files": 1}
+
+
+def test_a_damaged_file_of_the_mirror_is_told_as_not_looked_at(gone: Gone) -> None:
+    [path] = (gone.world.settings.lineage / "changes").rglob("part-*.parquet")
+    path.write_bytes(b"PAR1 and then nothing")
+
+    told = "\n".join(gone.verify().not_looked)
+    assert f"lineage_mirror: could not be read: {path.relative_to(gone.world.settings.lineage)}" in told
 
 
 def test_a_build_that_began_behind_the_fence_is_left_alone(gone: Gone) -> None:

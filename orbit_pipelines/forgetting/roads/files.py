@@ -16,19 +16,19 @@ _BLOCK = 4_000_000
 def look_at_files(sight: Sight) -> Look:
     """Look for exact snippets in the bytes of every file."""
     home = sight.settings.home
-    needles = _as_bytes(spellings(sight.traces.needles))
+    needles = as_bytes(spellings(sight.traces.needles))
     found, looked_at = [], 0
     unreadable: list[str] = []
     for path in _files(home):
         try:
-            is_held = bool(needles) and any(_holds(block, needles) for block in _blocks(path, needles))
+            has_text = _has_text(path, needles)
         except FileNotFoundError:  # gone meanwhile
             continue
         except OSError:
             unreadable.append(str(path.relative_to(home)))
             continue
         looked_at += 1
-        if is_held:
+        if has_text:
             found.append(str(path.relative_to(home)))
     return look(found, looked_at, f"could not be read: {', '.join(unreadable)}" if unreadable else None)
 
@@ -44,8 +44,20 @@ def _is_own(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _as_bytes(needles: list[str]) -> list[str]:
-    # One character a byte, so that a file in any encoding is text.
+def is_held(path: Path, needles: list[str]) -> bool:
+    """Whether a file's bytes hold any of the needles, as ``as_bytes`` returns them; False where it can't be read."""
+    try:
+        return _has_text(path, needles)
+    except OSError:
+        return False
+
+
+def _has_text(path: Path, needles: list[str]) -> bool:
+    return bool(needles) and any(_holds(block, needles) for block in _blocks(path, needles))
+
+
+def as_bytes(needles: list[str]) -> list[str]:
+    """Return needles in UTF-8, one character a byte, so that a file of any encoding is text."""
     return [needle.encode().decode("latin-1") for needle in needles]
 
 

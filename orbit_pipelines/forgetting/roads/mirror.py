@@ -17,22 +17,24 @@ def look_at_mirror(sight: Sight) -> Look:
     folder = sight.settings.lineage
     needles = spellings(sight.traces.needles)
     found: list[str] = []
+    unreadable: list[str] = []
     looked_at = 0
     for path in sorted(folder.rglob("*.parquet*")) if folder.is_dir() else ():
+        name = str(path.relative_to(folder))
         try:
             rows = pl.read_parquet(path, hive_partitioning=False)
         except FileNotFoundError:  # merged away meanwhile
             continue
-        except pl.exceptions.ComputeError:
-            # What an interrupted writing left, or no Parquet: its bytes are looked at as any other file's.
+        except (pl.exceptions.PolarsError, OSError):
+            # What an interrupted writing left, or no Parquet: texts in its bytes are looked for as in any other file.
+            unreadable.append(name)
             continue
         looked_at += rows.height
-        name = str(path.relative_to(folder))
         found += [name] * (_with_hash(sight, rows) + _with_text(rows, needles) + _with_stray(sight, rows))
     views = folder / FILE_NAME
     if views.exists():
         found += ["view changes"] * _in_view(sight, views)
-    return look(found, looked_at)
+    return look(found, looked_at, f"could not be read: {', '.join(unreadable)}" if unreadable else None)
 
 
 def _with_hash(sight: Sight, rows: pl.DataFrame) -> int:

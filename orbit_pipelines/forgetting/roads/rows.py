@@ -15,6 +15,8 @@ KEYS = ("agent_id", "session_id", "source_key", "source_id")
 MAY_REMAIN = {
     "memory.tombstone": "what keeps the sessions out",
     "memory.forgotten_record": "the same of records",
+    "memory.former_session": "what sessions were called before, by which a forget finds them",
+    "memory.former_account": "the same of accounts",
     "memory.account_tombstone": "the same",
     "memory.forget": "the receipts",
     "memory.pair": "the numbers of pairs are never reused",

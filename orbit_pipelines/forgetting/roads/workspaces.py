@@ -5,7 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from orbit_pipelines.forgetting.roads.sight import Look, Sight, look
+from orbit_pipelines.forgetting.roads.files import as_bytes, is_held
+from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, spellings
 
 _OF_TEXT = ("messages", "records", "pairs", "chunks", "vectors")
 
@@ -15,22 +16,26 @@ def look_at_workspaces(sight: Sight) -> Look:
 
     A build that began after the tombstones reads the originals and drops them itself; what it holds isn't counted.
     """
-    found, looked_at = [], 0
+    found: list[str] = []
+    unreadable: list[str] = []
+    looked_at = 0
+    needles = as_bytes(spellings(sight.traces.needles))
     for folder in _folders(sight):
         for path in sorted(folder.glob("*/*")):
             if path.parent.name not in _OF_TEXT or not path.is_file() or path.name.startswith("_"):
                 continue
+            name = str(path.relative_to(sight.settings.workspaces))
             try:
                 rows = pl.read_parquet(path, hive_partitioning=False)
             except FileNotFoundError:
                 continue
-            except pl.exceptions.ComputeError:
-                # A draft that was never finished may hold anything.
-                found.append(str(path.relative_to(sight.settings.workspaces)))
+            except (pl.exceptions.PolarsError, OSError):
+                # Damaged, or never finished: a text may be seen in its bytes all the same.
+                (found if is_held(path, needles) else unreadable).append(name)
                 continue
             looked_at += rows.height
-            found += [str(path.relative_to(sight.settings.workspaces))] * _selected(sight, rows)
-    return look(found, looked_at)
+            found += [name] * _selected(sight, rows)
+    return look(found, looked_at, f"could not be read: {', '.join(unreadable)}" if unreadable else None)
 
 
 def _folders(sight: Sight) -> Iterator[Path]:
