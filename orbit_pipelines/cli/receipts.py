@@ -61,7 +61,11 @@ def show_command(
                 f"{each['purged']:,}",
                 str(each["depth"]),
             )
-        show(listed, "", "Each is gone at least as deep as that. One whole: orbit receipt show NUMBER")
+        show(
+            listed,
+            "",
+            "Depth: at least, of the kinds that lost something. One whole, by kind: orbit receipt show NUMBER",
+        )
 
 
 @receipt.command("verify")
@@ -125,7 +129,7 @@ def key_command(as_json: AsJson = False) -> None:
 
 
 def _listed(receipt: "Receipt") -> dict[str, Any]:
-    from orbit_pipelines.forgetting.receipts import least_depth
+    from orbit_pipelines.forgetting.receipts import depths_of, least_depth
 
     body = receipt.body
     return {
@@ -135,6 +139,7 @@ def _listed(receipt: "Receipt") -> dict[str, Any]:
         "sessions": len(body["selected"]["sessions"]),
         "purged": sum(each["count"] for each in body["purged"].values()),
         "depth": least_depth(receipt),
+        "depths": depths_of(receipt),
         "digest": receipt.digest,
     }
 

@@ -5,6 +5,7 @@ Depth is said of each kind, and never beyond what was looked at: a kind without 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Depth, Scene, Touched
@@ -69,6 +70,33 @@ def take_traces(scene: Scene, kinds: Sequence[ArtifactKind], *, physical: bool) 
         traces |= remake_traces(scene.connection, scene.settings, scene.selection, snippets)
     seen = find_bytes(scene.connection, tables_of(kinds), traces)
     return Taken(traces, seen, len(set(traces.contents) - stored), removed)
+
+
+Standing = tuple[int, datetime | None]
+"""How many of the selection's tombstones stood before a run, and the first one's time."""
+
+
+def find_standing(scene: Scene) -> Standing:
+    """Return which tombstones stand, before a run writes its own."""
+    row = scene.connection.execute(statement("find_standing_tombstones"), scene.selection.parameters()).fetchone()
+    return (int(row[0]), row[1]) if row else (0, None)
+
+
+def tell_earlier(standing: Standing, taken: Taken) -> tuple[str, ...]:
+    """Return what this run's counts may leave out, because an earlier run of the same forget took it: sentences."""
+    count, since = standing
+    told = []
+    if since is not None:
+        told.append(
+            f"what an earlier run of this forget may have removed: {count:,} of the tombstones stood before, the first "
+            f"since {since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}; found and purged tell of this run only"
+        )
+    if taken.removed:
+        told.append(
+            f"{taken.removed:,} chunks of the selection that were gone before this run, by a build or an earlier "
+            "forget: found and purged don't count them"
+        )
+    return tuple(told)
 
 
 def _count_removed(scene: Scene) -> int:

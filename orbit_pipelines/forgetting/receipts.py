@@ -230,9 +230,20 @@ def check_receipts(receipts: Iterable[Receipt], trusted: Iterable[str] = ()) -> 
     return ordered
 
 
+def depths_of(receipt: Receipt) -> dict[str, str]:
+    """Return how deep each kind is gone that the forget took something of; nothing when it took nothing.
+
+    Not of roads, which go only as far as they look; one of them, the fence, hides without deleting.
+    """
+    verified, purged = receipt.body["verified"], receipt.body["purged"]
+    return {
+        name: str(verified[name].get("depth")) for name, each in purged.items() if each["count"] and name in verified
+    }
+
+
 def least_depth(receipt: Receipt) -> str:
-    """Return how deep everything that the receipt tells of is gone at least; empty when it verified nothing."""
-    depths = {str(each.get("depth")) for each in receipt.body["verified"].values()}
+    """Return how deep everything that the forget took is gone at least; empty when it took nothing."""
+    depths = set(depths_of(receipt).values())
     return next((depth.value for depth in Depth if depth.value in depths), "")
 
 

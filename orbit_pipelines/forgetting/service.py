@@ -24,8 +24,10 @@ from orbit_pipelines.forgetting.proving import (
     Proof,
     deepen,
     deepen_to_bytes,
+    find_standing,
     locked_tables,
     take_traces,
+    tell_earlier,
     vacuum_touched,
 )
 from orbit_pipelines.forgetting.receipt_book import issue_receipt
@@ -132,6 +134,7 @@ def forget(
     if selection.is_empty:
         return Report(selection, _find(scene, kinds), dry_run=False, verified={})
     with naming("tombstones"):
+        standing = find_standing(scene)
         raise_fence(connection, settings, selection)
     telling.on_fence()
     with naming("traces"):
@@ -172,7 +175,8 @@ def forget(
         proof = deepen(kinds, verified, vacuumed)
     report = require_absence(proof.verified)
     with naming("receipts"):
-        return replace(report, receipt=_issue(scene, request, report, purged, proof, verification.not_looked))
+        unsaid = (*tell_earlier(standing, taken), *verification.not_looked)
+        return replace(report, receipt=_issue(scene, request, report, purged, proof, unsaid))
 
 
 def _scene(

@@ -32,10 +32,10 @@ def test_receipts_are_listed_with_the_least_depth(orbit: Orbit, receipts: list[P
     listed = orbit.json("receipt", "show")
 
     assert [(each["number"], each["person"], each["purged"], each["depth"]) for each in listed] == [
-        (number, "ana", 2, "rows deleted") for number in (1, 2, 3)
+        (number, "ana", 2, "vacuumed") for number in (1, 2, 3)
     ]
     assert [each["file"] for each in listed] == [str(path) for path in receipts]
-    assert "rows deleted" in orbit("receipt", "show").stdout
+    assert "vacuumed" in orbit("receipt", "show").stdout
 
 
 def test_an_installation_that_forgot_nothing_says_so(orbit: Orbit) -> None:

@@ -10,7 +10,7 @@ from orbit_pipelines.database.connection import connect
 from orbit_pipelines.forgetting import service
 from orbit_pipelines.forgetting.kinds import Depth
 from orbit_pipelines.forgetting.proving import Taken, take_traces
-from orbit_pipelines.forgetting.receipts import check_receipts, read_receipt
+from orbit_pipelines.forgetting.receipts import check_receipts, depths_of, least_depth, read_receipt
 from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.service import NotVerified
 from tests.forgetting.forgetful import ME, forget_in
@@ -150,3 +150,32 @@ def test_a_receipt_holds_neither_text_nor_hash(told: World) -> None:
     assert "plums" not in held
     assert "Sunday" not in held
     assert not any(each in held for each in hashes)
+
+
+def test_a_rerun_says_that_an_earlier_run_may_have_removed_what_it_counts_as_nothing(
+    told: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service, "vacuum_touched", crash)
+        with pytest.raises(KeyboardInterrupt):
+            forget_in(told, sessions=("s1",))
+    first = receipt_of(forget_in(told, sessions=("s2",)))["not_covered"]
+    rerun = receipt_of(forget_in(told, sessions=("s1",)))["not_covered"]
+
+    assert not any("earlier" in each for each in first)  # type: ignore[attr-defined]
+    assert any("1 of the tombstones stood before, the first since" in each for each in rerun)  # type: ignore[attr-defined]
+    assert any(each.startswith("1 chunks of the selection that were gone") for each in rerun)  # type: ignore[attr-defined]
+
+
+def test_a_list_of_receipts_tells_how_deep_each_kind_is_gone_that_lost_something(told: World) -> None:
+    deep = read_receipt(Path(str(forget_in(told, sessions=("s1",), physical=True).receipt)).read_bytes(), "it")
+    plain = read_receipt(Path(str(forget_in(told, sessions=("s2",)).receipt)).read_bytes(), "it")
+    empty = read_receipt(Path(str(forget_in(told, sessions=("s1",)).receipt)).read_bytes(), "it")
+
+    assert depths_of(deep)["chunks"] == "bytes gone"
+    assert (depths_of(plain)["chunks"], least_depth(plain)) == ("vacuumed", "vacuumed")
+    assert "fence" not in depths_of(deep)
+    assert (depths_of(empty), least_depth(empty)) == ({}, "")
