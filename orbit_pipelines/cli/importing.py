@@ -234,7 +234,7 @@ def _summary(file: str, result: "ImportResult", problems: "Problems", *, is_dry:
         lines.append("            " + ", ".join(f"{count:,} {what}" for what, count in moved.items() if count))
     lines.append(f"  pairs     {result.pairs_new:,} new")
     if result.flagged:
-        lines.append(f"  flagged   {result.flagged:,} not to be remembered, as the file says")
+        lines.append(f"  flagged   {result.flagged:,} not to be remembered")
     if result.session_forgotten:
         sessions = "1 session is" if result.session_forgotten == 1 else f"{result.session_forgotten:,} sessions are"
         lines.append(f"  {Reason.SESSION_FORGOTTEN}  {sessions} kept as history only, and never in memory again")

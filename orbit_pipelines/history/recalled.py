@@ -35,6 +35,12 @@ def cut(text: str) -> str:
     return "\n\n".join(part.text.strip() for part in parts(text) if not part.is_recalled and part.text.strip())
 
 
+def beginning(text: str, longest: int) -> str:
+    """Return how ``text`` begins where it recalls nothing, for a list; empty where all of it was recalled."""
+    own = cut(text)
+    return own if len(own) <= longest else f"{own[:longest].rstrip()}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A stretch of a text, recalled memory or not; no marker is in it."""

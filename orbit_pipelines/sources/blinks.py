@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.history.recalled import cut
+from orbit_pipelines.history.recalled import Part, cut, parts
 from orbit_pipelines.model import Store
 
 BLINKS_SOURCE = "blink.blinks"
@@ -26,6 +26,11 @@ class Blink:
     origin_session_id: str | None
     origin_message_id: str | None
     recorded_at: datetime
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The text's stretches: recalled memory is shown as such."""
+        return parts(self.content)
 
 
 def catch_reply(

@@ -1,7 +1,6 @@
 -- A person's records that are kept out of memory by their own eye.
 select record.agent_id, record.source_key, record.source_id, record.title,
-       left(record.content, 160) || case when length(record.content) > 160 then '…' else '' end as beginning,
-       record.recorded_at,
+       record.content as beginning, record.recorded_at,
        coalesce(not pg_visible_in_snapshot(record.flag_xid, %(recheck_snapshot)s::pg_snapshot), true) as is_flag_new,
        case when exists (select from memory.tombstone as tombstone
                           where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)

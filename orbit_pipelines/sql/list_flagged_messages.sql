@@ -1,7 +1,6 @@
 -- A person's messages that are not to be remembered, with what is needed to find each again; the newest first.
 select message.handle::text, message.agent_id, message.session_id, message.message_id, session.title,
-       left(message.content, 160) || case when length(message.content) > 160 then '…' else '' end as beginning,
-       message.sent_at,
+       message.content as beginning, message.sent_at, message.is_active,
        coalesce(not pg_visible_in_snapshot(message.flag_xid, %(recheck_snapshot)s::pg_snapshot), true) as is_flag_new
   from orbitpilot.message as message
   join orbitpilot.session as session using (user_id, agent_id, session_id)

@@ -13,7 +13,7 @@ select session.agent_id, session.session_id, session.title, opening.content as o
                 where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
                     = (session.user_id, session.agent_id, session.session_id)) as is_forgotten
   from orbitpilot.session as session
-  left join lateral (select left(message.content, 200) as content
+  left join lateral (select message.content
                        from orbitpilot.message as message
                       where (message.user_id, message.agent_id, message.session_id)
                           = (session.user_id, session.agent_id, session.session_id)

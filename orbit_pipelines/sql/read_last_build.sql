@@ -1,5 +1,6 @@
 -- The last build that covered a person: the one their watermark is of, or a later one that found nothing changed. A
--- watermark of no database is that of somebody whom no build has covered.
+-- watermark of no database is that of somebody whom no build has covered; and an account that came after the last build
+-- of all has no statuses of sources yet.
 with newest as (
     select watermark.build_id, watermark.system_identifier <> '' as has_covered,
            -- In a copy of the database its snapshot means nothing.
@@ -21,5 +22,8 @@ select build.build_id, build.mode, coalesce(build.published_at, build.finished_a
     or (build.build_id > newest.build_id and build.status = 'unchanged'
         and (build.scope ? 'bucket' or build.scope -> 'users' ? %(user_id)s))
  where newest.has_covered
+   and exists (select
+                 from memory.source_status as known
+                where known.user_id = %(user_id)s and known.until_build_id is null)
  order by build.build_id desc
  limit 1

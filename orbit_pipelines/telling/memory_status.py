@@ -19,12 +19,15 @@ from orbit_pipelines.building.states import judge_records
 from orbit_pipelines.building.verdicts import SKIPPED_REASONS
 from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
+from orbit_pipelines.history.recalled import beginning
 from orbit_pipelines.model import CHAT_HISTORY, Mode, Reason
 from orbit_pipelines.sources.availability import SourceStatus
 from orbit_pipelines.sources.blinks import BLINKS_SOURCE
 from orbit_pipelines.sources.resolution import read_registry, resolve_build_sources
 from orbit_pipelines.telling.labels import Label, label_of, with_runs
 from orbit_pipelines.telling.standing import ReplyState, Standing, State, decide_standing, facts_of
+
+LONGEST_BEGINNING = 160
 
 _STORED = pl.Schema(
     {
@@ -73,7 +76,11 @@ class LastBuild:
 
 @dataclass(frozen=True, slots=True)
 class NotRemembered:
-    """A message that is not to be remembered, and the way back to it."""
+    """A message that is not to be remembered, and the way back to it.
+
+    ``beginning`` is how it begins, recalled memory left out. Where it isn't ``is_active``, its conversation goes on
+    without it, and no thread shows it.
+    """
 
     handle: str
     agent_id: str
@@ -82,6 +89,7 @@ class NotRemembered:
     title: str | None
     beginning: str
     sent_at: datetime | None
+    is_active: bool
     label: Label
 
 
@@ -150,7 +158,8 @@ def memory_status(connection: psycopg.Connection[Any], user_id: str) -> MemorySt
     """Return how memory stands for one person, all their agents together.
 
     Args:
-        connection: reads in one statement after another.
+        connection: reads in one statement after another; only inside a REPEATABLE READ transaction are they one moment,
+            and do the counts agree.
         user_id: the person.
 
     Raises:
@@ -243,6 +252,7 @@ def _not_remembered(flagged: Iterable[dict[str, Any]], records: _Records, limit:
     }
     for message in flagged:
         is_flag_new = message.pop("is_flag_new")
+        message["beginning"] = beginning(message["beginning"], LONGEST_BEGINNING)
         row = of_message.get((message["agent_id"], message["session_id"], message["message_id"]))
         if row is not None:
             yield NotRemembered(**message, label=label_of({**row, "is_flag_new": is_flag_new}, limit, blinks))
@@ -251,6 +261,7 @@ def _not_remembered(flagged: Iterable[dict[str, Any]], records: _Records, limit:
 def _excluded_records(excluded: Iterable[dict[str, Any]], records: _Records, limit: int) -> Iterator[ExcludedRecord]:
     for record in excluded:
         told = {name: record.pop(name) for name in ("is_flag_new", "origin")}
+        record["beginning"] = beginning(record["beginning"], LONGEST_BEGINNING)
         if (found := records.get(_key(record))) is not None:
             yield ExcludedRecord(**record, label=label_of({**found[0], **told}, limit))
 

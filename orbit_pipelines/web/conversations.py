@@ -13,7 +13,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.history.recalled import Part, parts
+from orbit_pipelines.history.recalled import Part, beginning, parts
 from orbit_pipelines.history.stream import Role
 from orbit_pipelines.model import Store
 
@@ -21,6 +21,7 @@ CHANNEL = "orbitpilot.web"
 """What tells the pages' own sessions from imported ones, which nobody closes and nobody goes on with here."""
 
 SESSIONS_A_PAGE = 50
+LONGEST_BEGINNING = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ThreadMessage:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session in the list; ``opening`` is how its first message begins."""
+    """A session in the list; ``opening`` is its first message."""
 
     agent_id: str
     session_id: str
@@ -61,6 +62,11 @@ class SessionSummary:
     messages: int
     is_running: bool
     is_forgotten: bool
+
+    @property
+    def beginning(self) -> str:
+        """How the first message begins, recalled memory left out."""
+        return beginning(self.opening or "", LONGEST_BEGINNING)
 
 
 def running_session(connection: psycopg.Connection[Any], store: Store) -> str | None:

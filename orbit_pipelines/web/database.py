@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+from psycopg import IsolationLevel
 from psycopg.rows import TupleRow
 from sqlalchemy import create_engine
 from sqlalchemy.exc import DBAPIError
@@ -35,14 +36,24 @@ class AppDatabase:
         )
 
     @contextmanager
-    def acting_for(self, user_id: str) -> Iterator[PostgresConnection]:
+    def acting_for(self, user_id: str, *, is_one_moment: bool = False) -> Iterator[PostgresConnection]:
         """Open a transaction that sees and writes one person's rows only.
+
+        Args:
+            user_id: the person who is signed in.
+            is_one_moment: all that is read is as it was at the first statement.
 
         Raises:
             DatabaseUnavailable: nobody answers, the roles aren't made, or every connection stays at work.
         """
-        with self._connection() as connection, acting_for(connection, user_id):
-            yield connection
+        with self._connection() as connection:
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ if is_one_moment else None
+            try:
+                with acting_for(connection, user_id):
+                    yield connection
+            finally:
+                if not connection.closed:
+                    connection.isolation_level = None
 
     @contextmanager
     def acting_for_nobody(self) -> Iterator[PostgresConnection]:

@@ -23,7 +23,8 @@ def render(visit: Visit, template: str, /, *, status_code: int = 200, **context:
     """Return a page, or a part of one, in the visitor's language.
 
     Every template has ``visit``, ``person``, ``t`` (the wordings), ``csrf_field()`` for each form, ``language``,
-    ``moment`` and ``day`` (dates in the person's zone), ``icon``, ``static_url``, ``thread_url`` and ``path`` beside its ``context``.
+    ``moment`` and ``day`` (dates in the person's zone), ``icon``, ``static_url``, ``thread_url`` and ``path`` beside
+    its ``context``.
     """
     language, zone, token = visit.language, visit.zone, csrf_token(visit.request)
     page = _environment.get_template(template).render(

@@ -252,3 +252,36 @@ def test_memory_status_says_the_same_in_its_counts_and_its_labels_after_a_tap(pa
     expect(page.locator("[data-source='orbitpilot.chat_history']")).to_contain_text("adds 1 record")
     page.get_by_role("button", name=EYE).click()
     expect(waiting).to_have_text("Nothing of yours waits for it.")
+
+
+def test_recalled_memory_is_told_by_a_word_while_a_reply_streams_and_after(pages: Pages, visitors: Visitors) -> None:
+    page = visitors.guest()
+    page.goto("/orbitpilot/")
+    block = "[[orbit:recalled-memory begin]]\nYou grow plums.\n[[orbit:recalled-memory end]]"
+    pages.listener.answers = [
+        "Yes. [[orbit:recal",
+        "led-memory begin]]\nThey are",
+        " ripe.\n[[orbit:recalled-memory end]]\nSo.",
+    ]
+
+    say(page, f"{block}\nAre they?")
+
+    expect(page.locator("main .orbit-turn-assistant blockquote")).to_have_text("Recalled from memory:They are ripe.")
+    expect(page.locator("main .orbit-turn-assistant > .card .orbit-text")).to_have_text(
+        ["Yes.", "They are ripe.", "So."]
+    )
+    mine = page.locator("main .orbit-turn-user")
+    expect(mine.locator("blockquote")).to_have_text("Recalled from memory:You grow plums.")
+    expect(page.locator("main [data-guest-turns]")).not_to_contain_text("[[orbit")
+
+
+def test_an_eye_is_large_enough_to_be_tapped(pages: Pages, visitors: Visitors) -> None:
+    pages.world.say(Store("ann"), "s1", "Plums?", "> Ripe.")
+    page = visitors.person("ann")
+    page.goto("/orbitpilot/session/?session=s1")
+
+    for name in (EYE, "Catch"):
+        box = page.locator("main").get_by_role("button", name=name).bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) >= 24
+    assert page.locator("main .orbit-text").first.get_attribute("dir") == "auto"

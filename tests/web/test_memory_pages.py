@@ -146,3 +146,15 @@ def test_excluded_and_remembered_again_between_builds_leaves_the_very_same_chunk
     assert world.sql("select ctid::text, xmin::text, t::text from memory.chunk as t") == chunks
     assert world.sql("select count(*) from memory.change") == changes
     assert world.embedder.texts_embedded == embedded
+
+
+@pytest.mark.parametrize("spelt", ["{}", "urn:uuid:{}", "{{{}}}"])
+@pytest.mark.parametrize("is_bare", [False, True])
+def test_a_handle_is_known_however_it_is_spelt(spelt: str, is_bare: bool, pages: Pages) -> None:
+    message, _ = pages.world.say(pages.account("ann"), "s1", "Plums?", "> Ripe.")
+    handle = pages.handle(message)
+    given = spelt.format(handle.replace("-", "") if is_bare else handle.upper())
+
+    told = pages.person("ann").post(REMEMBER, {"message_id": given, "format": "json"}).json()
+
+    assert (told["message_id"], told["state"]) == (handle, "not_remembered")

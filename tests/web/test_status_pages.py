@@ -3,8 +3,15 @@
 import re
 from html import unescape
 
+import psycopg
+import pytest
+from psycopg.rows import TupleRow
+
+from orbit_pipelines.history.recalled import wrap
 from orbit_pipelines.model import CHAT_HISTORY
 from orbit_pipelines.sources.administration import create_plan, switch_source
+from orbit_pipelines.telling.memory_status import MemoryStatus, memory_status
+from orbit_pipelines.web import status_pages
 from tests.web.conftest import Browser, Pages
 
 STATUS = "/memory/"
@@ -160,3 +167,61 @@ def test_it_offers_nothing_that_forgets_or_purges(pages: Pages) -> None:
 
     main = page[page.index("<main") : page.index("</main>")]
     assert set(re.findall(r'action="([^"]+)"', main)) <= {"/orbitpilot/message/remember/", "/blinks/remember/"}
+
+
+def test_a_message_off_the_branch_keeps_its_eye_and_no_link_leads_where_it_is_not_shown(pages: Pages) -> None:
+    world, store = pages.world, pages.account("ann")
+    hushed, _ = world.say(store, "s1", "My secret.", "> Hush.")
+    world.remember(store, "s1", hushed, remembered=False)
+    world.sql("update orbitpilot.message set is_active = false where message_id = %s", hushed)
+
+    page = pages.person("ann").get(STATUS).text
+
+    assert f"#m-{pages.handle(hushed)}" not in page
+    assert "To the message" not in page
+    assert "Off the conversation's current branch" in words(page)
+    assert f'data-eye="{pages.handle(hushed)}"' in page
+
+
+def test_lists_show_how_things_begin_without_what_they_recalled(pages: Pages) -> None:
+    world, store = pages.world, pages.account("ann")
+    hushed, _ = world.say(store, "s1", f"{wrap('You grow plums. ' * 30)}\nAre they ripe?", "> Hush.")
+    world.remember(store, "s1", hushed, remembered=False)
+    world.record(store, "blink.blinks", "b1", f"Ripe.\n{wrap('You grow plums.')}")
+    world.exclude(store, "blink.blinks", "b1", excluded=True)
+    ann = pages.person("ann")
+
+    for page, own in ((STATUS, "Are they ripe?"), ("/orbitpilot/sessions/", "Are they ripe?"), ("/blinks/", "Ripe.")):
+        told = words(ann.get(page).text)
+        assert own in told
+        assert "recalled-memory" not in told
+    assert "You grow plums." not in shown(ann)
+    assert "Recalled from memory: You grow plums." in words(ann.get("/blinks/").text)
+
+
+def test_an_account_that_came_after_the_last_build_has_none(pages: Pages) -> None:
+    pages.world.say(pages.account("bob"), "s1", "Plums?")
+    pages.world.build()
+    ann = pages.person("ann")
+
+    assert "Your memory has not been built yet." in shown(ann)
+    pages.world.say(pages.account("ann"), "s1", "Pears?")
+    pages.world.build()
+    assert "quick update" in shown(ann)
+
+
+def test_memory_status_is_read_at_one_moment(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, store = pages.world, pages.account("ann")
+    world.say(store, "s1", "Plums?", "> Ripe.")
+    ann = pages.person("ann")
+
+    def after_its_first_statement(connection: psycopg.Connection[TupleRow], user_id: str) -> MemoryStatus:
+        connection.execute("select 1")
+        world.build()
+        return memory_status(connection, user_id)
+
+    monkeypatch.setattr(status_pages, "memory_status", after_its_first_statement)
+
+    told = shown(ann)
+    assert "Your memory has not been built yet." in told
+    assert "adds 1 record" in told

@@ -3,8 +3,11 @@
 
 const STREAMED = "application/x-ndjson";
 const MOST_GUEST_TURNS = 100;
-const MOST_GUEST_CHARACTERS = 200000;
-const MARKER_LINES = /^\[\[orbit:recalled-memory (?:begin|end)\]\]\n?/gm;
+const MOST_GUEST_BYTES = 450000;
+// As the history knows them: escaped for Markdown, quoted, in other letters.
+const MARKERS = /((?:>[ \t]?)*\\*\[\\*\[[ \t]*orbit\\*:recalled\\*-memory[ \t]+(?:begin|end)[ \t]*\\*\]\\*\])/i;
+// What may become one when the next piece of a reply comes.
+const MARKER_BEGUN = /(?:>[ \t]?)*\\*\[\\*(?:\[[^\]\n]*\]?)?$/;
 
 /** Tell the server, and the forms that ask, in which zone this browser is. */
 function tellZone() {
@@ -31,7 +34,11 @@ async function refresh(place, address) {
   if (!answer.ok || answer.redirected) return;
   const focused = document.activeElement && document.activeElement.id;
   const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // A reply that is being made isn't stored yet, and stays in view.
+  const coming = [...place.querySelectorAll("[data-coming]")];
   place.replaceChildren(...parsed.body.childNodes);
+  const list = place.querySelector("ol");
+  if (list) list.append(...coming);
   if (focused && !document.activeElement.id) {
     const again = document.getElementById(focused);
     if (again) again.focus();
@@ -81,16 +88,47 @@ async function change(form) {
   await refreshParts(form);
 }
 
+/** Return a text's stretches, each recalled or not, as the server does: in doubt more is recalled. */
+function stretches(text) {
+  let found = [];
+  let depth = 0;
+  text.split(MARKERS).forEach((piece, place) => {
+    if (place % 2 && /begin[ \t]*\\*\]\\*\]$/i.test(piece)) depth += 1;
+    else if (place % 2) {
+      if (!depth && found.length) found = [{ text: found.map((each) => each.text).join(""), isRecalled: true }];
+      depth = Math.max(depth - 1, 0);
+    } else if (piece.trim()) found.push({ text: piece.trim(), isRecalled: depth > 0 });
+  });
+  return found;
+}
+
+/** Show a text where it goes, recalled memory as such. */
+function showText(words, text, recalled) {
+  words.replaceChildren(...stretches(text).map((stretch) => {
+    const shown = document.createElement("div");
+    shown.className = "orbit-text";
+    shown.dir = "auto";
+    shown.textContent = stretch.text;
+    if (!stretch.isRecalled) return shown;
+    const block = document.createElement("blockquote");
+    const name = document.createElement("div");
+    block.className = "border-start border-3 ps-2 my-2 text-body-secondary";
+    name.className = "small fw-semibold";
+    name.textContent = recalled;
+    block.append(name, shown);
+    return block;
+  }));
+}
+
 /** Add a turn to the thread above a composer, and return where its text goes. */
-function addTurn(list, role, who, text) {
+function addTurn(list, role, who, text, recalled) {
   const [turn, card, body, name, words] = ["li", "div", "div", "div", "div"].map((tag) => document.createElement(tag));
   turn.className = `orbit-turn orbit-turn-${role}`;
   card.className = "card";
   body.className = "card-body p-2";
   name.className = "fw-semibold small";
-  words.className = "orbit-text";
   name.textContent = who;
-  words.textContent = text;
+  showText(words, text, recalled);
   body.append(name, words);
   card.append(body);
   turn.append(card);
@@ -118,7 +156,9 @@ function keepGuestTurn(form, role, text) {
   const field = form.querySelector("[data-guest-thread]");
   if (!field) return;
   const turns = [...JSON.parse(field.value), { role, text }].slice(-MOST_GUEST_TURNS);
-  while (turns.length > 1 && JSON.stringify(turns).length > MOST_GUEST_CHARACTERS) turns.shift();
+  // As a form sends it: most letters take several bytes, and a request may have a million.
+  const size = () => new URLSearchParams({ thread: JSON.stringify(turns) }).toString().length;
+  while (turns.length && size() > MOST_GUEST_BYTES) turns.shift();
   field.value = JSON.stringify(turns);
 }
 
@@ -138,10 +178,13 @@ async function say(form) {
   problem.hidden = true;
   button.disabled = true;
   let reply = "";
+  let turn = null;
   try {
     const answering = send(form, { text }, { Accept: STREAMED });
-    const mine = addTurn(list, "user", form.dataset.you, text).closest("li");
+    const mine = addTurn(list, "user", form.dataset.you, text, form.dataset.recalled).closest("li");
     const words = addTurn(list, "assistant", "OrbitPilot", "…");
+    turn = words.closest("li");
+    turn.dataset.coming = "";
     const answer = await answering;
     if (!answer.ok) {
       mine.remove();
@@ -155,17 +198,19 @@ async function say(form) {
     for await (const piece of pieces(answer)) {
       if (piece.problem) { problem.textContent = piece.problem; problem.hidden = false; continue; }
       reply += piece.text;
-      words.textContent = reply.replace(MARKER_LINES, "");
+      showText(words, reply.replace(MARKER_BEGUN, ""), form.dataset.recalled);
       words.scrollIntoView({ block: "nearest" });
     }
     if (reply) keepGuestTurn(form, "assistant", reply);
     else words.closest("li").remove();
-    announce(reply.replace(MARKER_LINES, ""));
+    showText(words, reply, form.dataset.recalled);
+    announce(words.innerText);
   } catch {
     problem.textContent = form.dataset.failed;
     problem.hidden = false;
   } finally {
     button.disabled = false;
+    if (turn) delete turn.dataset.coming;
   }
   if (!form.querySelector("[data-guest-thread]")) {
     await refresh(place, scope.dataset ? scope.dataset.dock : "/orbitpilot/thread/");
