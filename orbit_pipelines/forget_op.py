@@ -63,8 +63,8 @@ def forget_sessions(context: dg.OpExecutionContext, config: ForgetConfig) -> Non
     try:
         report = forget(connection, load_settings(), request, progress=progress)
     except (PlanChanged, NotVerified) as refused:
-        context.add_output_metadata(describe(refused.report))
-        raise
+        # A step that fails has no output that its metadata could stand on.
+        raise dg.Failure(str(refused), metadata=describe(refused.report), allow_retries=False) from refused
     finally:
         connection.close()
     context.add_output_metadata(describe(report))

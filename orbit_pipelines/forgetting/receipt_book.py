@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from orbit_pipelines.errors import UsageError
 from orbit_pipelines.forgetting.receipt_keys import load_receipt_key
 from orbit_pipelines.forgetting.receipts import Document, Receipt, as_receipt, digest_of, render, sign_receipt
+from orbit_pipelines.lineage.mirror import mirroring, write_forgets
 from orbit_pipelines.lineage.parts import replacing
 from orbit_pipelines.settings import Settings
 
@@ -34,7 +35,7 @@ class IssuedReceipt:
 def issue_receipt(
     connection: psycopg.Connection[Any], settings: Settings, content: Mapping[str, Any], *, user_id: str | None
 ) -> IssuedReceipt:
-    """Sign a receipt as the next of the chain, and keep it.
+    """Sign a receipt as the next of the chain, keep it, and have the mirror's list of forgets name it.
 
     Args:
         connection: in autocommit; of two that issue at once, one waits for the other.
@@ -61,6 +62,9 @@ def issue_receipt(
             [number, user_id, at, digest_of(document), previous, Jsonb(document)],
         )
     _write_missing(connection, settings, number)
+    if settings.lineage.is_dir():
+        with mirroring(connection):
+            write_forgets(connection, settings.lineage.absolute())
     return IssuedReceipt(number, digest_of(document), receipt_path(settings, number))
 
 

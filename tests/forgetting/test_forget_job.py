@@ -48,6 +48,20 @@ def test_the_job_refuses_what_the_command_refuses(runs: Runs) -> None:
     assert len(runs.world.contents()) == 6
 
 
+def test_a_refused_plan_shows_the_report_as_it_is_now(runs: Runs) -> None:
+    world = runs.world
+    talk(world)
+    preview = forget_in(world, sessions=("s1",), dry_run=True)
+    result = runs.job(FORGET, run_config(sessions=["s1"], if_plan="0" * 64))
+    [failure] = result.filter_events(lambda event: event.is_step_failure)
+    failed: Any = failure.event_specific_data
+    told = failed.user_failure_data
+    assert preview.digest in told.description
+    assert told.metadata["digest"].value == preview.digest
+    assert {row.data["kind"] for row in told.metadata["artifacts"].records} >= {"chunks", "lineage"}
+    assert len(world.contents()) == 6
+
+
 def test_no_text_of_a_message_reaches_dagsters_events(runs: Runs) -> None:
     talk(runs.world)
     result = runs.job(FORGET, run_config(sessions=["s1"]))

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from orbit_pipelines.database.connection import connect
@@ -13,6 +14,8 @@ from orbit_pipelines.forgetting.proving import Taken, take_traces
 from orbit_pipelines.forgetting.receipts import check_receipts, depths_of, least_depth, read_receipt
 from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.service import NotVerified
+from orbit_pipelines.lineage.mirror import mirror_lineage
+from orbit_pipelines.lineage.views import forgets_file
 from tests.forgetting.forgetful import ME, forget_in
 from tests.worlds import World
 
@@ -179,3 +182,11 @@ def test_a_list_of_receipts_tells_how_deep_each_kind_is_gone_that_lost_something
     assert (depths_of(plain)["chunks"], least_depth(plain)) == ("vacuumed", "vacuumed")
     assert "fence" not in depths_of(deep)
     assert (depths_of(empty), least_depth(empty)) == ({}, "")
+
+
+def test_the_forgets_view_names_the_receipt_at_once(told: World) -> None:
+    mirror_lineage(told.connection, told.settings.lineage)
+    forget_in(told, sessions=("s1",))
+
+    rows = pl.read_parquet(forgets_file(told.settings.lineage), hive_partitioning=False)
+    assert rows.select("session_id", "receipt_number").rows() == [("s1", 1)]
