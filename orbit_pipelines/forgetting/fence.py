@@ -29,11 +29,12 @@ def raise_fence(connection: psycopg.Connection[Any], settings: Settings, selecti
         key = load_hash_key(settings)
         require_hash_key(connection, key_fingerprint(key))
     with connection.transaction():
-        parameters = selection.parameters()
-        connection.execute(statement("write_tombstones"), parameters)
-        if key is not None:
-            sessions = [(session.agent_id, session.session_id) for session in selection.sessions]
-            keep_under_hash(connection, key, selection.user_id, sessions)
-        connection.execute(statement("exclude_selected_records"), parameters)
+        for each in selection.by_name:
+            connection.execute(statement("write_tombstones"), each.parameters())
+            if key is not None and each.account:
+                sessions = [(session.agent_id, session.session_id) for session in each.sessions]
+                keep_under_hash(connection, key, each.user_id, sessions)
+            connection.execute(statement("exclude_selected_records"), each.parameters())
         # Last, for builds lock the store's row while they fill its cache.
-        connection.execute(statement("raise_forget_revision"), parameters)
+        for each in selection.by_name:
+            connection.execute(statement("raise_forget_revision"), each.parameters())

@@ -45,6 +45,8 @@ TABLES_WITHOUT_ARTIFACTS = {
     "memory.watermark": "how far builds follow each account's data",
     "memory.tombstone": "what a forget itself writes, so that nothing comes back",
     "memory.forgotten_record": "the same of records",
+    "memory.former_session": "what sessions were called before, by which a forget finds them",
+    "memory.former_account": "the same of accounts",
     "memory.account_tombstone": "the same, under a keyed hash of the user id",
     "memory.forget": "the receipts of forgets: ids, counts and digests",
     "memory.database_role": "the names of the database's roles",

@@ -111,6 +111,7 @@ class Selection:
     taken from a selected session, and are in memory or not excluded yet. ``unresolved``: session ids that were named
     and that nothing knows; they are in ``sessions`` all the same. ``unresolved_records``: named, and not known either;
     not in ``records``. ``undated``: left out, because ``--since`` was given and nothing says when they began.
+    ``former``: the same under the names it had before sessions or the account were renamed or moved.
     """
 
     user_id: str
@@ -122,6 +123,12 @@ class Selection:
     unresolved_records: tuple[SelectedRecord, ...] = ()
     undated: tuple[str, ...] = ()
     account: bool = False
+    former: tuple["Selection", ...] = ()
+
+    @property
+    def by_name(self) -> tuple["Selection", ...]:
+        """The selection, and the same under each of its former names."""
+        return (self, *self.former)
 
     @property
     def is_empty(self) -> bool:

@@ -18,6 +18,7 @@ from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.errors import OrbitError
 from orbit_pipelines.forgetting.failures import naming
 from orbit_pipelines.forgetting.fence import raise_fence
+from orbit_pipelines.forgetting.following import following
 from orbit_pipelines.forgetting.kinds import Absence, ArtifactKind, Scene, Stage, Touched, in_order
 from orbit_pipelines.forgetting.physical.still_held import may_still_hold
 from orbit_pipelines.forgetting.proving import (
@@ -96,7 +97,8 @@ def preview(
     with naming("selection"), connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
         selection = resolve(connection, request.selectors)
-        return Report(selection, _find(_scene(connection, settings, selection, request), kinds), dry_run=True)
+        scene = _scene(connection, settings, selection, request)
+        return Report(selection, _find(scene, following(kinds)), dry_run=True)
 
 
 def forget(
@@ -122,15 +124,16 @@ def forget(
     """
     telling = progress or Progress()
     kinds = in_order(kinds)
-    if request.dry_run:
-        return preview(connection, settings, request, kinds)
-    if request.if_plan is not None:
+    if request.dry_run or request.if_plan is not None:
         current = preview(connection, settings, request, kinds)
         if current.digest != request.if_plan:
             raise PlanChanged(current, request.if_plan)
+        if request.dry_run:
+            return current
     with naming("selection"):
         selection = resolve(connection, request.selectors)
     scene = _scene(connection, settings, selection, request, telling.on_wait)
+    kinds = following(kinds)
     if selection.is_empty:
         return Report(selection, _find(scene, kinds), dry_run=False, verified={})
     with naming("tombstones"):

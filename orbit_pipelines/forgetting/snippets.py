@@ -24,8 +24,11 @@ def cut_snippets(texts: Iterable[str]) -> frozenset[str]:
 
 def read_snippets(connection: psycopg.Connection[Any], selection: Selection) -> frozenset[str]:
     """Return the snippets of the selected sessions' messages and of the chunks that memory has of them."""
-    rows = connection.execute(statement("read_selected_texts"), selection.parameters())
-    return cut_snippets(row[0] for row in rows)
+    return cut_snippets(
+        row[0]
+        for each in selection.by_name
+        for row in connection.execute(statement("read_selected_texts"), each.parameters())
+    )
 
 
 def find_elsewhere(

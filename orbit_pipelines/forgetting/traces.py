@@ -60,7 +60,11 @@ class Traces:
 def read_traces(connection: psycopg.Connection[Any], selection: Selection, snippets: frozenset[str]) -> Traces:
     """Return what memory holds of a selection now; before a purge."""
     with connection.cursor(binary=True) as cursor:
-        rows = cursor.execute(statement("read_selected_vectors"), selection.parameters()).fetchall()
+        rows = [
+            row
+            for each in selection.by_name
+            for row in cursor.execute(statement("read_selected_vectors"), each.parameters())
+        ]
     return Traces(
         snippets,
         tuple(dict.fromkeys(content for content, *_ in rows)),

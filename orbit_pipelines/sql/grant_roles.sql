@@ -20,6 +20,7 @@ grant select on memory.chunk, memory.source_status, memory.skipped, memory.build
 grant select (build_id, user_id, agent_id, source_key, source_id, chunk_index, action, reason, changed_at)
    on memory.change to {app};
 grant select on memory.kept_out to {app};
+grant select (user_id, agent_id, session_id, covered_below) on memory.former_session to {app};
 grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_plan_assignment to {app};
 grant update (included_sources) on orbitpilot.plan to {app};
 grant update (in_rag) on orbitpilot.memory_source to {app};
@@ -47,6 +48,7 @@ grant select (user_id, agent_id, source_key, source_id, chunk_index, content_has
 grant select (user_id, agent_id, session_id, forgotten_at, changed_xid) on memory.tombstone to {analyst};
 grant select (user_id, agent_id, source_key, source_id, origin_session_id, forgotten_at, taken_back_at, changed_xid)
    on memory.forgotten_record to {analyst};
+grant select on memory.former_session, memory.former_account to {analyst};
 grant select (number, user_id, issued_at) on memory.forget to {analyst};
 grant select on memory.pair, memory.recipe, memory.build, memory.store, memory.source_status, memory.change,
                 memory.skipped, memory.watermark, memory.session_admission, memory.admission_rule to {analyst};

@@ -44,6 +44,7 @@ select attribute.attname, attribute.attgenerated <> '' or attribute.attidentity 
 """
 CLOSED_TO_THE_APPLICATION = {
     "memory.embedding_cache",
+    "memory.former_account",
     "memory.store",
     "orbitpilot.credential",
     "orbitpilot.deletion",
@@ -54,7 +55,7 @@ KEYS_KINDS_AND_REASONS = {
     *("origin_session_id", "origin_message_id", "reply_message_ids", "plan_key", "locale", "recipe", "content_hash"),
     *("channel", "chat_type", "session_kind", "hook_source", "role", "kind", "origin_class", "language", "model"),
     *("mode", "scope", "status", "action", "reason", "value", "details", "plan_statuses", "system_identifier"),
-    *("dagster_run_id", "executor", "workspace", "note"),
+    *("dagster_run_id", "executor", "workspace", "note", "former_user_id", "former_agent_id", "former_session_id"),
 }
 TITLES_OF_ADMINISTRATORS = {("orbitpilot.plan", "title"), ("orbitpilot.memory_source", "title")}
 WORDS = {"content", "spans", "embedding", "title"}

@@ -124,3 +124,115 @@ create or replace function memory.drop_tombstones_of_account() returns trigger
          where f.user_id = o.user_id and f.reason = 'account';
         return null;
     end $$;
+
+-- What sessions and accounts were called before: until the next build memory has them under those names, and lineage for
+-- good. With how many of a session's pairs builds had covered by then, so that no rule decides about them anew.
+create table memory.former_session (
+    user_id text collate "C" not null,
+    agent_id text collate "C" not null,
+    session_id text collate "C" not null,
+    former_user_id text collate "C" not null,
+    former_agent_id text collate "C" not null,
+    former_session_id text collate "C" not null,
+    covered_below int not null,
+    changed_xid xid8 not null default pg_current_xact_id(),
+    primary key (user_id, agent_id, session_id, former_user_id, former_agent_id, former_session_id)
+);
+create table memory.former_account (
+    user_id text collate "C" not null,
+    former_user_id text collate "C" not null,
+    primary key (user_id, former_user_id)
+);
+alter table memory.former_session enable row level security;
+create policy own_rows on memory.former_session using (user_id = (select current_setting('orbit.user_id', true)));
+alter table memory.former_account enable row level security;
+create policy own_rows on memory.former_account using (user_id = (select current_setting('orbit.user_id', true)));
+
+create function memory.follow_session() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        delete from memory.former_session
+         where (user_id, agent_id, session_id) = (new.user_id, new.agent_id, new.session_id);
+        insert into memory.former_session (user_id, agent_id, session_id, former_user_id, former_agent_id,
+                                           former_session_id, covered_below)
+        select new.user_id, new.agent_id, new.session_id, old.user_id, old.agent_id, old.session_id,
+               coalesce(max(pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2)::int) + 1, 0)
+          from (select change.source_id
+                  from memory.change as change
+                 where (change.user_id, change.agent_id, change.source_key)
+                     = (old.user_id, old.agent_id, 'orbitpilot.chat_history')
+                   and change.source_id >= old.session_id || ':' and change.source_id < old.session_id || ';'
+                union all
+                select skipped.source_id
+                  from memory.skipped as skipped
+                 where (skipped.user_id, skipped.agent_id, skipped.source_key)
+                     = (old.user_id, old.agent_id, 'orbitpilot.chat_history')
+                   and skipped.source_id >= old.session_id || ':' and skipped.source_id < old.session_id || ';'
+                   and skipped.reason <> 'not_admitted') as covered
+         where pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2) ~ '^[0-9]+$';
+        update memory.former_session
+           set user_id = new.user_id, agent_id = new.agent_id, session_id = new.session_id
+         where (user_id, agent_id, session_id) = (old.user_id, old.agent_id, old.session_id)
+           and (former_user_id, former_agent_id, former_session_id)
+            <> (new.user_id, new.agent_id, new.session_id);
+        return null;
+    end $$;
+revoke execute on function memory.follow_session from public;
+create trigger session_followed after update of user_id, agent_id, session_id on orbitpilot.session for each row
+    when ((old.user_id, old.agent_id, old.session_id) is distinct from (new.user_id, new.agent_id, new.session_id))
+    execute function memory.follow_session();
+alter table orbitpilot.session enable always trigger session_followed;
+
+create function memory.follow_account() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        delete from memory.former_account where user_id = new.user_id;
+        update memory.former_account set user_id = new.user_id
+         where user_id = old.user_id and former_user_id <> new.user_id;
+        insert into memory.former_account (user_id, former_user_id) values (new.user_id, old.user_id)
+            on conflict do nothing;
+        return null;
+    end $$;
+revoke execute on function memory.follow_account from public;
+create trigger account_followed after update of user_id on orbitpilot.account for each row
+    when (old.user_id is distinct from new.user_id) execute function memory.follow_account();
+alter table orbitpilot.account enable always trigger account_followed;
+
+-- As before, and what was covered under a former name stays covered.
+create or replace view memory.kept_out with (security_invoker = true) as
+select session.user_id, session.agent_id, session.session_id,
+       coalesce(
+           held.admitted_below,
+           greatest(
+               (select max(substr(covered.source_id, length(session.session_id) + 2)::int) + 1
+                  from (select change.source_id
+                          from memory.change as change
+                         where (change.user_id, change.agent_id, change.source_key)
+                             = (session.user_id, session.agent_id, 'orbitpilot.chat_history')
+                           and change.source_id >= session.session_id || ':'
+                           and change.source_id < session.session_id || ';'
+                        union all
+                        select skipped.source_id
+                          from memory.skipped as skipped
+                         where (skipped.user_id, skipped.agent_id, skipped.source_key)
+                             = (session.user_id, session.agent_id, 'orbitpilot.chat_history')
+                           and skipped.source_id >= session.session_id || ':'
+                           and skipped.source_id < session.session_id || ';'
+                           and skipped.reason <> 'not_admitted') as covered
+                 where substr(covered.source_id, length(session.session_id) + 2) ~ '^[0-9]+$'),
+               (select max(former.covered_below)
+                  from memory.former_session as former
+                 where (former.user_id, former.agent_id, former.session_id)
+                     = (session.user_id, session.agent_id, session.session_id))),
+           0) as admitted_below,
+       held.session_id is null as is_first
+  from orbitpilot.session as session
+  left join memory.session_admission as held
+    on (held.user_id, held.agent_id, held.session_id) = (session.user_id, session.agent_id, session.session_id)
+ where exists (select from memory.admission_match as match
+                where (match.user_id, match.agent_id, match.session_id)
+                    = (session.user_id, session.agent_id, session.session_id)
+                  and match.is_in_force)
+   and not exists (select from memory.tombstone as tombstone
+                    where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
+                        = (session.user_id, session.agent_id, session.session_id));
