@@ -360,6 +360,14 @@ def test_a_plan_that_no_longer_holds_refuses_before_anything_is_written(world: W
     forget_in(world, sessions=("s1",), if_plan=caught.value.report.digest)
 
 
+def test_a_preview_refuses_a_plan_that_no_longer_holds_as_the_forget_does(world: World) -> None:
+    talk(world)
+    with pytest.raises(PlanChanged):
+        forget_in(world, sessions=("s1",), dry_run=True, if_plan="0" * 64)
+    digest = forget_in(world, sessions=("s1",), dry_run=True).digest
+    assert forget_in(world, sessions=("s1",), dry_run=True, if_plan=digest).digest == digest
+
+
 def test_a_text_that_changed_under_an_id_changes_the_plan(world: World) -> None:
     talk(world)
     plan = forget_in(world, sessions=("s1",), dry_run=True).digest
