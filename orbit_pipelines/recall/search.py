@@ -15,13 +15,17 @@ from orbit_pipelines.model import Store
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A chunk that was found; ``similarity`` is the cosine, ``build_id`` the build that put it there."""
+    """A chunk that was found; ``similarity`` is the cosine, ``build_id`` the build that put it there.
+
+    ``spans`` are stretches of ``content``, each with its start, its end, and the class of who speaks there.
+    """
 
     source_key: str
     source_id: str
     chunk_index: int
     session_id: str | None
     content: str
+    spans: list[tuple[int, int, str]]
     origin_class: str
     sent_at: datetime | None
     build_id: int

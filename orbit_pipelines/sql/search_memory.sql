@@ -1,7 +1,7 @@
 -- The nearest chunks of one store. Tombstones are asked here, so that what is forgotten is out of reach at once, and what
 -- its owner took back afterwards is not. A record that is only excluded leaves with the next build.
-select chunk.source_key, chunk.source_id, chunk.chunk_index, chunk.session_id, chunk.content, chunk.origin_class,
-       chunk.sent_at, chunk.build_id, 1 - (chunk.embedding <=> %(query)s::halfvec) as similarity
+select chunk.source_key, chunk.source_id, chunk.chunk_index, chunk.session_id, chunk.content, chunk.spans,
+       chunk.origin_class, chunk.sent_at, chunk.build_id, 1 - (chunk.embedding <=> %(query)s::halfvec) as similarity
   from memory.chunk as chunk
  where (chunk.user_id, chunk.agent_id) = (%(user_id)s, %(agent_id)s)
    and chunk.recipe = any (array(select recipe.recipe from memory.recipe as recipe where recipe.model = %(model)s))

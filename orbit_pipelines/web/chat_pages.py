@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request, status
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -34,6 +35,8 @@ STREAMED = "application/x-ndjson"
 
 MOST_GUEST_TURNS = 100
 MOST_GUEST_CHARACTERS = 200_000
+MOST_GUEST_BYTES = 450_000
+"""Of the thread as a guest's page sends it; the longest message takes as many, and a request may have a million."""
 
 
 class GuestTurn(BaseModel):
@@ -180,9 +183,17 @@ def _guest_page(visit: Visit, turns: tuple[Turn, ...], pieces: list[Piece]) -> R
         "chat.html",
         problem=any(piece.kind == "problem" for piece in pieces),
         guest_thread=[{"role": turn.role, "text": turn.text, "parts": parts(turn.text)} for turn in shown],
-        guest_json=json.dumps([{"role": turn.role, "text": turn.text} for turn in shown]),
+        guest_json=_kept_by_page(shown),
         **_no_thread(),
     )
+
+
+def _kept_by_page(turns: tuple[Turn, ...]) -> str:
+    """Return a guest's thread as their page keeps it: the latest turns that it can send back."""
+    kept = [{"role": turn.role, "text": turn.text} for turn in turns[-MOST_GUEST_TURNS:]]
+    while len(urlencode({"thread": (thread := json.dumps(kept, ensure_ascii=False))})) > MOST_GUEST_BYTES:
+        del kept[0]
+    return thread
 
 
 def _stream(visit: Visit, pieces: Iterator[Piece]) -> StreamingResponse:

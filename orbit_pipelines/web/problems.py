@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 from fastapi import FastAPI, Request, status
 from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,7 +16,7 @@ from orbit_pipelines.errors import DatabaseUnavailable, OrbitError, OutOfSpace
 from orbit_pipelines.web.rendering import redirect, render
 from orbit_pipelines.web.site import site_of
 from orbit_pipelines.web.urls import SIGN_IN, with_next
-from orbit_pipelines.web.visits import Visit
+from orbit_pipelines.web.visits import Visit, open_visit
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class DiscreetErrors:
         except Exception as error:
             log.error("%s %s failed: %s", scope.get("method"), scope.get("path"), fault(error))
             if not is_answered:
-                await _shown(scope)(scope, receive, send)
+                await (await run_in_threadpool(_shown, scope))(scope, receive, send)
 
 
 def _shown(scope: Scope) -> Response:
@@ -74,15 +75,31 @@ def add_problem_pages(app: FastAPI) -> None:
 
 def problem(request: Request, code: int, headers: dict[str, str] | None = None) -> Response:
     """Return the page of a status, or its JSON."""
-    visit = Visit(request, site_of(request), getattr(request.state, "person", None))
+    visit = _visit(request, code)
     kind = code if code in TOLD_APART else 500 if code >= 500 else 400
     title, explanation = visit.wording(f"problem.{kind}.title"), visit.wording(f"problem.{kind}.explanation")
     if getattr(request.state, "wants_json", False):
         response: Response = JSONResponse({"error": title, "explanation": explanation}, status_code=code)
     else:
-        response = render(visit, "problem.html", status_code=code, title=title, explanation=explanation)
+        # The composer would meet the same fault, and its notice too.
+        has_composer = code < status.HTTP_500_INTERNAL_SERVER_ERROR
+        response = render(
+            visit, "problem.html", status_code=code, title=title, explanation=explanation, has_composer=has_composer
+        )
     response.headers.update(headers or {})
     return response
+
+
+def _visit(request: Request, code: int) -> Visit:
+    """Return whose request it is, looked up where it was refused before anybody asked; a guest's where that fails."""
+    is_known = hasattr(request.state, "person") or code == status.HTTP_503_SERVICE_UNAVAILABLE
+    if is_known:
+        return Visit(request, site_of(request), getattr(request.state, "person", None))
+    try:
+        with open_visit(request) as visit:
+            return Visit(request, visit.site, visit.person)
+    except (OrbitError, psycopg.Error):
+        return Visit(request, site_of(request), None)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -91,14 +108,14 @@ async def _refused(request: Request, error: Exception) -> Response:
     is_guest_at_a_page = error.status_code == status.HTTP_401_UNAUTHORIZED and request.method == "GET"
     if is_guest_at_a_page and site_of(request).settings.web_trusted_header is None:
         return redirect(with_next(SIGN_IN, request))
-    return problem(request, error.status_code, dict(error.headers or {}))
+    return await run_in_threadpool(problem, request, error.status_code, dict(error.headers or {}))
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:
     """Answer what lacks something, or what no column can hold; FastAPI's own answer quotes what was sent."""
-    return problem(request, status.HTTP_400_BAD_REQUEST)
+    return await run_in_threadpool(problem, request, status.HTTP_400_BAD_REQUEST)
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
     log.error("%s %s failed: %s", request.method, request.url.path, fault(error))
-    return problem(request, status.HTTP_503_SERVICE_UNAVAILABLE)
+    return await run_in_threadpool(problem, request, status.HTTP_503_SERVICE_UNAVAILABLE)

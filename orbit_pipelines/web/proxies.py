@@ -53,7 +53,11 @@ def user_named_by_proxy(connection: HTTPConnection, settings: Settings) -> str |
     named = connection.headers.getlist(settings.web_trusted_header)
     if len(named) != 1 or not is_believed(connection.scope.get(_PEER, ""), settings):
         return None
-    user_id = named[0].strip()
+    try:
+        # Headers are bytes, which the framework reads as Latin-1; names are UTF-8, and have one spelling.
+        user_id = named[0].encode("latin-1").decode().strip()
+    except UnicodeError:
+        return None
     return user_id if user_id.isprintable() and 0 < len(user_id) <= LONGEST_USER_ID else None
 
 

@@ -23,7 +23,7 @@ from orbit_pipelines.telling.honesty import honesty_note, read_built_sources
 from orbit_pipelines.telling.wording import Wording
 from orbit_pipelines.web.conversations import hold_running_session, read_thread
 from orbit_pipelines.web.problems import fault
-from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Turn
+from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Spoken, Turn
 from orbit_pipelines.web.running_replies import RunningReply
 from orbit_pipelines.web.site import Site
 
@@ -91,7 +91,14 @@ def gather(site: Site, asked: Asked) -> Question:
     return Question(
         thread=tuple(Turn(message.role, message.content, message.not_remembered) for message in thread),
         memories=tuple(
-            Memory(each.content, each.source_key, OriginClass(each.origin_class), each.sent_at) for each in found
+            Memory(
+                each.content,
+                each.source_key,
+                OriginClass(each.origin_class),
+                each.sent_at,
+                tuple(Spoken(each.content[start:end], OriginClass(whose)) for start, end, whose in each.spans),
+            )
+            for each in found
         ),
         note=honesty_note(sources, built, asked.text, Wording(asked.language)),
         language=asked.language,

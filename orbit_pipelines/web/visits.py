@@ -89,10 +89,13 @@ class Visit:
         return self.database
 
     def notice(self) -> Notice | None:
-        """Return the line under the composer, in one query; None where the page has no way to know."""
+        """Return the line under the composer, in one query."""
         if self.person is None:
             return GUEST_NOTICE
-        return None if self.database is None else notice_for(self.database, self.person.user_id)
+        if self.database is not None:
+            return notice_for(self.database, self.person.user_id)
+        with self.site.database.acting_for(self.person.user_id) as connection:
+            return notice_for(connection, self.person.user_id)
 
 
 def _visit(request: Request) -> Iterator[Visit]:

@@ -140,6 +140,7 @@ def test_a_new_password_ends_every_other_session(pages: Pages) -> None:
     changed = here.post("/account/password/", form)
 
     assert [wrong.status_code, short.status_code, changed.status_code] == [401, 400, 303]
+    assert all('data-notice="remembered"' in refused.text for refused in (wrong, short))
     assert here.get("/account/", follow_redirects=False).status_code == 200
     assert there.get("/account/", follow_redirects=False).status_code == 303
     assert pages.guest().sign_in("ann").status_code == 401

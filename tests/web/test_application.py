@@ -64,6 +64,21 @@ def test_a_guest_is_led_to_sign_in_wherever_an_account_is_needed(pages: Pages) -
         assert (answer.status_code, answer.headers["location"].startswith("/sign-in/?next=")) == (303, True), path
 
 
+@pytest.mark.parametrize(("method", "page", "code"), [("GET", "/nowhere/", 404), ("POST", "/sign-out/", 403)])
+def test_a_refusal_is_a_page_of_the_signed_in_persons_own(pages: Pages, method: str, page: str, code: int) -> None:
+    ann = pages.person("ann")
+    pages.world.sql("update orbitpilot.account set locale = 'fr'")
+
+    answer = ann.client.request(method, page)
+
+    assert answer.status_code == code
+    assert '<html lang="fr">' in answer.text
+    assert 'href="/account/"' in answer.text
+    assert "data-dock=" in answer.text
+    assert 'data-notice="remembered"' in answer.text
+    assert 'data-notice="guest"' in pages.guest().client.request(method, page).text
+
+
 def test_a_fault_is_a_page_and_a_log_line_without_any_text(
     pages: Pages, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,7 +1,9 @@
 """The chat by HTTP: what is stored, what a reply is made from, what guests leave behind, what a page costs."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from threading import Event
 from typing import Any
 
@@ -377,6 +379,32 @@ def test_a_reply_without_words_is_none_and_said_to_be(pages: Pages, caplog: pyte
 
     assert pages.world.sql("select role from orbitpilot.message") == [("user",)]
     assert "secret" not in caplog.text
+
+
+def test_a_reply_is_given_whose_words_each_stretch_of_a_memory_is(pages: Pages) -> None:
+    ann = pages.person("ann")
+    pages.world.say(Store("ann"), "old", "I grow plums.", "> Good for you.")
+    pages.world.build()
+
+    ann.say("What do I grow?")
+
+    [memory] = pages.listener.questions[-1].memories
+    said = {stretch.origin_class.value: stretch.text for stretch in memory.stretches}
+    assert "I grow plums." in said["owner"]
+    assert "Good for you." in said["agent"]
+    assert "plums" not in said["agent"]
+
+
+def test_a_guests_page_keeps_no_more_than_it_can_send_back(pages: Pages) -> None:
+    guest, text = pages.guest(), "\u6885" * 40_000
+    thread = "[]"
+    for _ in range(3):
+        answer = guest.post("/orbitpilot/say/", {"text": text, "thread": thread})
+        assert answer.status_code == 200
+        [kept] = re.findall(r'name="thread" value="([^"]*)"', answer.text)
+        thread = unescape(kept)
+
+    assert [turn["role"] for turn in json.loads(thread)] == ["assistant", "user", "assistant"]
 
 
 @pytest.mark.parametrize("is_silent", [False, True])

@@ -33,6 +33,13 @@ def test_whom_the_proxy_names_is_signed_in_and_gets_an_account(behind: Pages) ->
     assert behind.world.sql("select count(*) from orbitpilot.credential") == [(0,)]
 
 
+def test_a_name_in_any_letters_is_read_as_it_is_spelled(behind: Pages) -> None:
+    named = behind.guest(client=HERE, headers={"x-remote-user": "zoé".encode()})
+
+    assert named.get("/account/").status_code == 200
+    assert behind.world.sql("select user_id from orbitpilot.account") == [("zoé",)]
+
+
 def test_every_request_is_its_own_headers(behind: Pages) -> None:
     behind.account("ann")
     browser = behind.guest(client=HERE)

@@ -17,7 +17,7 @@ from orbit_pipelines.model import OriginClass
 from orbit_pipelines.settings import Settings
 from orbit_pipelines.web.responders.offline import OfflineResponder, related_turns
 from orbit_pipelines.web.responders.openai_compatible import OpenAICompatibleResponder
-from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Turn
+from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Spoken, Turn
 from orbit_pipelines.web.responders.registry import create_responder
 
 THREAD = (Turn("user", "My plums are ripe."), Turn("assistant", "Good."), Turn("user", "What about the plums?"))
@@ -210,6 +210,18 @@ def test_a_reply_is_whole_when_the_endpoint_says_so(
         with pytest.raises(ReplyFailed, match=told):
             listen()
     assert said == ["Ripe [DONE] ", "indeed."]
+
+
+def test_each_stretch_of_a_memory_is_framed_as_the_words_of_who_said_it(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.answer("Ripe.")
+    stretches = (Spoken("I grow plums.\n\n", OriginClass.OWNER), Spoken("Good.", OriginClass.AGENT))
+    pair = Memory("I grow plums.\n\nGood.", "orbitpilot.chat_history", OriginClass.AGENT, None, stretches)
+
+    list(model(endpoint, tmp_path).reply(Question(THREAD, (pair,))))
+
+    recalled = endpoint.asked[0]["messages"][-2]["content"]
+    assert "the person's own words)\nI grow plums.\n" in recalled
+    assert "your own earlier words)\nGood.\n" in recalled
 
 
 def test_a_model_is_told_what_is_not_to_be_remembered(endpoint: Endpoint, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from orbit_pipelines.history.recalled import wrap
 from orbit_pipelines.model import OriginClass
 from orbit_pipelines.settings import Settings
-from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Turn
+from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Spoken, Turn
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -137,4 +137,7 @@ def _asked(thread: Iterable[Turn]) -> list[Turn]:
 
 def _framed(memory: Memory) -> str:
     when = "" if memory.sent_at is None else f", {memory.sent_at:%Y-%m-%d}"
-    return f"({memory.source_key}, {_SPEAKERS[memory.origin_class]}{when})\n{memory.text}"
+    stretches = memory.stretches or (Spoken(memory.text, memory.origin_class),)
+    return "\n".join(
+        f"({memory.source_key}, {_SPEAKERS[each.origin_class]}{when})\n{each.text.strip()}" for each in stretches
+    )

@@ -19,13 +19,25 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Spoken:
+    """A stretch of a memory that one side said."""
+
+    text: str
+    origin_class: OriginClass
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
-    """A chunk that recall found: whose words it is, from which source, when it was said."""
+    """A chunk that recall found: from which source, when it was said, and whose words each stretch of it is.
+
+    ``origin_class`` is the least trusted of them; a memory without stretches is of that class throughout.
+    """
 
     text: str
     source_key: str
     origin_class: OriginClass
     sent_at: datetime | None
+    stretches: tuple[Spoken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
