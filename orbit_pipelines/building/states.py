@@ -4,6 +4,7 @@ Nothing here is remembered or guessed: the same extraction, pairing and verdicts
 current state and compared with what is stored.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import polars as pl
@@ -19,6 +20,7 @@ from orbit_pipelines.building.verdicts import JUDGED, judge
 from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Store
+from orbit_pipelines.sources.availability import SourceStatus
 from orbit_pipelines.sources.resolution import resolve_build_sources
 
 State = Literal["remembered", "pending_removal", "not_remembered", "pending_return", "pending"]
@@ -26,14 +28,22 @@ State = Literal["remembered", "pending_removal", "not_remembered", "pending_retu
 STATES = pl.Schema({**JUDGED, "state": pl.String(), "reason": pl.String()})
 """Judged records with their state.
 
-``remembered``: in memory and stays. ``pending_removal``: in memory, the next build removes it. ``not_remembered``: not
+``remembered``: in memory and stays. ``pending_removal``: in memory, the next build removes it; of a message
+whose eye is closed and that has no words of its own, as long as the reply to its run is there. ``not_remembered``: not
 in memory, and the next build won't add it. ``pending_return``: the next build adds it, after an earlier one skipped or
 removed it. ``pending``: no build has covered it yet and the next adds it. ``reason`` is why it is or will be so; null
 for what is simply remembered, ``reply_not_remembered`` where only the reply stays out.
 """
 
 _COVERED = pl.Schema({**dict.fromkeys(SOURCE, pl.String()), "was_out": pl.String(), "is_covered": pl.Boolean()})
-_STORED = pl.Schema(dict.fromkeys(SOURCE, pl.String()))
+_STORED = pl.Schema(
+    {
+        **dict.fromkeys(SOURCE, pl.String()),
+        "chunks": pl.Int64(),
+        "characters": pl.Int64(),
+        "is_reply_stored": pl.Boolean(),
+    }
+)
 
 
 def record_states(connection: psycopg.Connection[Any], user_id: str) -> pl.DataFrame:
@@ -48,7 +58,7 @@ def record_states(connection: psycopg.Connection[Any], user_id: str) -> pl.DataF
     """
     judged = judge_records(connection, user_id)
     who = {"user_id": user_id}
-    stored = read_frame(connection, statement("read_stored_sources"), who, _STORED)
+    stored = read_frame(connection, statement("read_stored_records"), who, _STORED)
     covered = read_frame(connection, statement("read_covered_sources"), who, _COVERED)
     return (
         judged.filter(pl.col("absence").is_null())
@@ -67,19 +77,27 @@ def record_states(connection: psycopg.Connection[Any], user_id: str) -> pl.DataF
     )
 
 
-def judge_records(connection: psycopg.Connection[Any], user_id: str, *, since: str | None = None) -> pl.DataFrame:
+def judge_records(
+    connection: psycopg.Connection[Any],
+    user_id: str,
+    *,
+    since: str | None = None,
+    statuses: Sequence[SourceStatus] | None = None,
+) -> pl.DataFrame:
     """Return ``JUDGED`` for all pairs and records of a person, as their next build would judge them.
 
     Args:
         connection: reads in one statement after another; inside a REPEATABLE READ transaction they are one moment.
         user_id: the person; all their agents' stores.
         since: the snapshot that ``is_content_changed`` compares with; without one it is null.
+        statuses: the person's sources, where the caller has resolved them.
 
     Raises:
         UnknownAccount: no such account.
     """
+    resolved = resolve_build_sources(connection, user_id) if statuses is None else statuses
     sources = pl.DataFrame(
-        [(user_id, status.source_key, status.reason) for status in resolve_build_sources(connection, user_id)],
+        [(user_id, status.source_key, status.reason) for status in resolved],
         schema={"user_id": pl.String, "source_key": pl.String, "source_reason": pl.String},
         orient="row",
     )
@@ -125,7 +143,9 @@ def pair_states(connection: psycopg.Connection[Any], store: Store) -> pl.DataFra
 
 
 def _state() -> pl.Expr:
-    is_stored = pl.col("is_stored").fill_null(value=False)
+    is_reply_there = pl.col("is_reply_stored").fill_null(value=False).any().over("agent_id", "session_id", "run_index")
+    is_of_run = pl.col("is_excluded") & pl.col("run_index").is_not_null() & is_reply_there
+    is_stored = pl.col("is_stored").fill_null(value=False) | is_of_run
     is_wanted = pl.col("verdict").is_null()
     return (
         pl.when(is_stored & is_wanted)

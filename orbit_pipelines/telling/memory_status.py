@@ -169,7 +169,7 @@ def memory_status(connection: psycopg.Connection[Any], user_id: str) -> MemorySt
     last_build, followed = _read_last_build(connection, user_id)
     key = {"user_id": user_id, "recheck_snapshot": followed.recheck_snapshot}
     stored = read_frame(connection, statement("read_stored_records"), key, _STORED)
-    judged = _with_memory(judge_records(connection, user_id, since=followed.snapshot), stored)
+    judged = _with_memory(judge_records(connection, user_id, since=followed.snapshot, statuses=statuses), stored)
     records = {_key(row): (row, decide_standing(facts_of(row))) for row in judged.iter_rows(named=True)}
     titles = {source.source_key: source.title for source in read_registry(connection)}
     limit = sum(status.is_included for status in statuses)

@@ -398,3 +398,16 @@ def test_a_build_does_not_take_the_workspace_of_one_that_is_still_checking_what_
     assert run.workspace.parts("chunks") != []
     run.close()
     assert list(world.settings.workspaces.iterdir()) == []
+
+
+def test_a_flagged_message_without_words_is_pending_while_the_reply_to_its_run_is_in_memory(world: World) -> None:
+    me = world.account("me")
+    wordless, *_ = world.say(me, "s1", "", "Plums?", "> Ripe.")
+    world.build()
+    world.remember(me, "s1", wordless, remembered=False)
+
+    before = pair_states(world.connection, me).filter(pl.col("message_id") == wordless)["state"].to_list()
+    world.build()
+    after = pair_states(world.connection, me).filter(pl.col("message_id") == wordless)["state"].to_list()
+
+    assert (before, after) == (["pending_removal"], ["not_remembered"])

@@ -11,7 +11,7 @@ from orbit_pipelines.telling.memory_status import MemoryStatus, SourceMemory, me
 from orbit_pipelines.telling.notice import NoticeKind, notice_for
 from orbit_pipelines.telling.standing import State
 from orbit_pipelines.telling.wording import wording_for
-from tests.telling.conftest import Acting
+from tests.telling.conftest import Acting, counted_queries
 from tests.worlds import World
 
 
@@ -160,3 +160,13 @@ def test_nobody_has_no_memory_status(world: World, acting: Acting) -> None:
     world.account("ann")
     with acting("ann") as app, pytest.raises(UnknownAccount):
         memory_status(app, "bob")
+
+
+def test_it_takes_as_many_queries_as_the_manual_says(world: World, acting: Acting) -> None:
+    ann = world.account("ann")
+    world.say(ann, "s1", "Plums?", "> Ripe.")
+    with acting("ann") as app:
+        queries = counted_queries(app)
+        memory_status(app, "ann")
+
+    assert len(queries) == 14

@@ -55,7 +55,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _shown(memory: Memory, say: Wording) -> str:
-    return f"{say.source(memory.source_key)}: {_shortened(memory.text)}"
+    return say("reason.of_source", source=say.source(memory.source_key), reason=_shortened(memory.text))
 
 
 def _shortened(text: str) -> str:
