@@ -126,7 +126,7 @@ def forget(
     kinds = in_order(kinds)
     if request.dry_run or request.if_plan is not None:
         current = preview(connection, settings, request, kinds)
-        if current.digest != request.if_plan:
+        if request.if_plan is not None and current.digest != request.if_plan:
             raise PlanChanged(current, request.if_plan)
         if request.dry_run:
             return current
