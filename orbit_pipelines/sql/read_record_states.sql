@@ -24,7 +24,14 @@ with newest as (
         on plan.plan_key = coalesce(account.plan_key, (select plan_key from orbitpilot.plan where is_default))
      where account.user_id = %(user_id)s
 ), recorded as (
-    select record.*, origin.reason as origin
+    select record.*, origin.reason as origin,
+           -- As extraction has it.
+           record.is_excluded
+           or origin.reason = 'session_forgotten'
+              and not exists (select from memory.forgotten_record as known
+                               where (known.user_id, known.agent_id, known.source_key, known.source_id)
+                                   = (record.user_id, record.agent_id, record.source_key, record.source_id)
+                                 and known.taken_back_at is not null) as is_kept_out
       from orbitpilot.record as record
       left join lateral (select case
                when exists (select from memory.tombstone as tombstone
@@ -44,7 +51,7 @@ with newest as (
      where (record.user_id, record.agent_id, record.source_key) = (%(user_id)s, %(agent_id)s, %(source_key)s)
 )
 select record.user_id, record.agent_id, record.source_key, record.source_id, record.title, record.content,
-       record.is_excluded, record.origin_session_id, record.origin_message_id, record.recorded_at,
+       coalesce(record.is_kept_out, false) as is_excluded, record.origin_session_id, record.origin_message_id, record.recorded_at,
        not pg_visible_in_snapshot(record.content_xid, mark.snapshot) as is_content_changed,
        coalesce(not pg_visible_in_snapshot(record.flag_xid, mark.recheck_snapshot), true) as is_flag_new,
        record.origin,

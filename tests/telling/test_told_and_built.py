@@ -32,9 +32,7 @@ class Told(Memory):
             }
             assert told.keys() == states.keys()
             for key, label in told.items():
-                # A message without words has no chunk of its own; its flag takes the reply of its run out.
-                is_run_leaving = label.is_excluded and states[key] == "not_remembered"
-                assert label.state == states[key] or (is_run_leaving and label.state == "pending_removal")
+                assert label.state == states[key]
 
     @rule(user=st.sampled_from(USERS), full=st.sampled_from([False, False, True]))
     def build_as_foretold(self, user: str, full: bool) -> None:
