@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from threading import Event
 
 import pytest
 from playwright.sync_api import ConsoleMessage, Page, expect, sync_playwright
 
 from orbit_pipelines.model import Store
+from orbit_pipelines.web.responders.protocol import Question
 from tests.web.browsing import CHROMIUM, FLAGS, TIMEOUT, Visitors, needs_browser, serving
 from tests.web.conftest import Pages
 from tests.web.everything import everything
@@ -285,3 +287,28 @@ def test_an_eye_is_large_enough_to_be_tapped(pages: Pages, visitors: Visitors) -
         assert box is not None
         assert min(box["width"], box["height"]) >= 24
     assert page.locator("main .orbit-text").first.get_attribute("dir") == "auto"
+
+
+def test_an_eye_that_is_turned_while_a_reply_comes_leaves_the_reply_in_view(pages: Pages, visitors: Visitors) -> None:
+    goes_on = Event()
+
+    class Slow:
+        def reply(self, question: Question) -> Iterator[str]:
+            yield "Half "
+            goes_on.wait(60)
+            yield "a reply."
+
+    page = visitors.person("ann")
+    say(page, "Plums?")
+    expect(page.locator("main .orbit-label")).to_have_count(1)
+    object.__setattr__(pages.app.state.site, "responder", Slow())
+    say(page, "Pears?")
+    expect(page.locator("main .orbit-text").last).to_have_text("Half")
+
+    page.locator("main").get_by_role("button", name=EYE).first.click()
+    expect(page.locator("main .orbit-label")).to_have_count(2)
+    expect(page.locator("main .orbit-text").last).to_have_text("Half")
+    goes_on.set()
+
+    expect(page.locator("main .orbit-text").last).to_have_text("Half a reply.")
+    expect(page.locator("main .orbit-turn")).to_have_count(4)
