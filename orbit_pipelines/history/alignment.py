@@ -31,6 +31,7 @@ class StoredTurn:
     is_active: bool = False
     pair_index: int | None = None
     answers: int | None = None
+    not_remembered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +112,21 @@ class _Aligning:
             (message.message_id or "",) if message.place is None else (message.role, message.content)
             for message in self.said
         ]
-        matched = match(stored, said)
+        matched = self._chain(stored, said) or match(stored, said)
         self.found = {of_said: self.branch[of_branch] for of_branch, of_said in matched}
         self.agreeing = set(self.found)
-        unmatched = set(range(len(stored))).difference(of_branch for of_branch, _ in matched)
         waiting: dict[Token, list[StoredTurn]] = defaultdict(list)
         for turn in self.stored:
             if turn.role is not None and not turn.is_active:
                 waiting[of_stored(turn)].append(turn)
-        for index in sorted(unmatched):
-            waiting[stored[index]].append(self.branch[index])
         gaps = list(_gaps(matched, len(stored), len(said)))
+        marked = {turn.pair_index for turn in self.branch if turn.not_remembered}
+        for gap in gaps:
+            for index in gap.stored:
+                # What stands before everything that agrees was cut off, and not put elsewhere; but no mark is lost so.
+                turn = self.branch[index]
+                if not gap.is_first or turn.not_remembered or (turn.answers is not None and turn.answers in marked):
+                    waiting[stored[index]].append(turn)
         for gap in gaps:
             self._take_elsewhere(gap, said, waiting)
         elsewhere = {turn.message_id for turn in self.found.values()}
@@ -141,6 +146,27 @@ class _Aligning:
             has_exchange=len(roles) > 1,
             is_contained=len(self.agreeing) >= min(len(self.branch), len(self.said)),
         )
+
+    def _chain(self, stored: Sequence[Token], said: Sequence[Token]) -> list[tuple[int, int]]:
+        """Return the messages that were stored one under the other as the file has them; none if some aren't.
+
+        The same file is the same again, whatever else says the same.
+        """
+        under: dict[tuple[str | None, Token], int] = {}
+        for index in range(len(stored) - 1, -1, -1):
+            under[self.branch[index].parent_id, stored[index]] = index
+        for start in range(len(stored) - len(said) + 1 if said else 0):
+            if stored[start] != said[0]:
+                continue
+            chain = [start]
+            for token in said[1:]:
+                following = under.get((self.branch[chain[-1]].message_id, token), -1)
+                if following <= chain[-1]:
+                    break
+                chain.append(following)
+            if len(chain) == len(said):
+                return list(zip(chain, range(len(said)), strict=True))
+        return []
 
     def _take_elsewhere(self, gap: _Gap, said: Sequence[Token], waiting: dict[Token, list[StoredTurn]]) -> None:
         """Find what had left the branch or stood elsewhere on it: under the same parent rather than another."""
@@ -236,31 +262,35 @@ def is_same_text(role: str, one: str, other: str) -> bool:
 def match(stored: Sequence[Token], said: Sequence[Token]) -> list[tuple[int, int]]:
     """Return which of ``stored`` are which of ``said``, as pairs of indexes that rise together.
 
-    The beginning that both share, the end that both share, and the longest common runs between them. But where the
-    stored end is the beginning of what is said, and explains as much, it is a log that moved on.
+    The beginning that both share, the end that both share, and the longest common runs between them. But where all that
+    is said, or its beginning up to the stored end, stands in a row, and explains as much, it is a log that moved on.
     """
     shortest = min(len(stored), len(said))
     head = next((index for index in range(shortest) if stored[index] != said[index]), shortest)
     tail = next((index for index in range(shortest - head) if stored[-1 - index] != said[-1 - index]), shortest - head)
     ends = len(stored) - tail, len(said) - tail
     pairs = [(index, index) for index in range(head)]
+    if head == shortest:
+        return pairs
     if head < min(ends):
         # Texts that come again and again are no anchors: difflib leaves them to their neighbours.
         blocks = SequenceMatcher(None, stored[head : ends[0]], said[head : ends[1]]).get_matching_blocks()
         pairs += [(head + a + index, head + b + index) for a, b, size in blocks for index in range(size)]
     pairs += [(ends[0] + index, ends[1] + index) for index in range(tail)]
-    overlap = _overlap(stored, said) if len(pairs) < shortest else 0
-    if overlap >= max(len(pairs), 2):
-        return [(len(stored) - overlap + index, index) for index in range(overlap)]
-    return pairs
+    start = _row(stored, said)
+    length = min(len(said), len(stored) - start)
+    return [(start + index, index) for index in range(length)] if length >= max(len(pairs), 2) else pairs
 
 
-def _overlap(stored: Sequence[Token], said: Sequence[Token]) -> int:
-    """Return how many of the last stored ones are the first that are said."""
-    for start in range(max(len(stored) - len(said), 0), len(stored)):
-        if stored[start] == said[0] and list(stored[start:]) == list(said[: len(stored) - start]):
-            return len(stored) - start
-    return 0
+def _row(stored: Sequence[Token], said: Sequence[Token]) -> int:
+    """Return where all that is said stands in a row, or its beginning up to the end; the end if it stands nowhere."""
+    for start, token in enumerate(stored):
+        length = min(len(said), len(stored) - start)
+        if token != said[0] or stored[start + length - 1] != said[length - 1]:
+            continue
+        if list(stored[start : start + length]) == list(said[:length]):
+            return start
+    return len(stored)
 
 
 def _gaps(matched: Sequence[tuple[int, int]], stored: int, said: int) -> Iterator[_Gap]:

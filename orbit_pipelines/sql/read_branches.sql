@@ -5,15 +5,16 @@ select asked.number, asked.session_id,
                  from memory.tombstone as tombstone
                 where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
                     = (%(user_id)s, %(agent_id)s, asked.session_id)) as is_forgotten,
-       turn.message_id, turn.parent_id, turn.role, turn.content, turn.is_active, turn.pair_index, turn.answers
+       turn.message_id, turn.parent_id, turn.role, turn.content, turn.is_active, turn.pair_index, turn.answers,
+       turn.not_remembered
   from unnest(%(numbers)s::int[], %(session_ids)s::text[]) as asked (number, session_id)
  cross join lateral (select message.message_id, message.parent_id, message.role, message.content, message.is_active,
-                            message.pair_index, message.answers, message.position
+                            message.pair_index, message.answers, message.not_remembered, message.position
                        from orbitpilot.message as message
                       where (message.user_id, message.agent_id, message.session_id)
                           = (%(user_id)s, %(agent_id)s, asked.session_id)
                       union all
-                     select pair.message_id, null, null, null, false, pair.pair_index, null, pair.pair_index
+                     select pair.message_id, null, null, null, false, pair.pair_index, null, false, pair.pair_index
                        from memory.pair as pair
                       where (pair.user_id, pair.agent_id, pair.session_id)
                           = (%(user_id)s, %(agent_id)s, asked.session_id)

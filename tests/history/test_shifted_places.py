@@ -101,6 +101,18 @@ def mark(connection: Connection, store: Store) -> Callable[[str], None]:
             id="a log that moved on twice",
         ),
         pytest.param(
+            ["x >y secret >noted ok >c ok >d", "ok >c ok >d ok >e"],
+            "x >y secret! >noted ok >c ok >d ok >e",
+            id="a log that repeats itself",
+        ),
+        pytest.param(
+            ["x >y secret >noted x >y", "x >y z >w", "x >y z"],
+            "x >y secret! >noted x >y z >w",
+            id="a log that begins again",
+        ),
+        pytest.param(["secret >noted q >a", "q >a secret >noted"], "q >a secret! >noted", id="put behind the rest"),
+        pytest.param(["q >a secret >noted", "secret >noted q >a"], "q >a secret! >noted q >a", id="asked once more"),
+        pytest.param(
             ["q >a secret >noted", "secret >noted n >m", "q >a secret >noted n >m z"],
             "q >a secret! >noted n >m z",
             id="a log that moved on, and whole again",
