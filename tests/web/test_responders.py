@@ -244,3 +244,9 @@ def test_an_endpoint_that_is_not_there_is_said_not_to_be(tmp_path: Path) -> None
 def test_the_model_replies_where_one_is_configured(tmp_path: Path) -> None:
     assert isinstance(create_responder(Settings(home=tmp_path)), OfflineResponder)
     assert isinstance(create_responder(Settings(home=tmp_path, chat_model="small")), OpenAICompatibleResponder)
+
+
+def test_a_source_is_named_before_a_quote_as_its_language_writes_it() -> None:
+    question = Question(THREAD, (PLUM_JAM,), None, "fr")
+
+    assert "Historique de chat\u00a0: I make plum jam." in "".join(OfflineResponder().reply(question))
