@@ -52,7 +52,7 @@ class Gone:
         world.settings.home.mkdir(parents=True, exist_ok=True)
 
     def verify(self) -> Verification:
-        return verify_absence(self.scene, KINDS, self.traces)
+        return verify_absence(self.scene, KINDS, self.traces, self.world.embedder)
 
     def found(self) -> dict[str, int]:
         return {name: each.found for name, each in self.verify().roads.items() if each.found}
@@ -144,6 +144,8 @@ def test_a_vector_that_a_model_gives_two_texts_is_both_texts_own(gone: Gone) -> 
 
     assert verify_absence(gone.scene, (), traces, deaf).roads["vectors"].found == 0
     assert verify_absence(gone.scene, (), traces, FakeEmbedder(384)).roads["vectors"].found == 1
+    other = verify_absence(gone.scene, (), traces, FakeEmbedder(8)).roads["vectors"]
+    assert (other.found, str(other.not_looked)[:6]) == (0, "1 rows")
 
 
 def test_a_forgotten_hash_on_a_row_that_stays_is_found(gone: Gone) -> None:

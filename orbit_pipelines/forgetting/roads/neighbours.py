@@ -12,6 +12,9 @@ from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, place, str
 SAME = 0.9995
 """Cosine similarity from which two vectors are of one text: two bytes a dimension round less than that away."""
 
+UNDECIDED = "?"
+"""In place of a place: nobody can tell whether the vector is the row's own."""
+
 _BATCH = 5_000
 _CHUNKS = (
     "select halfvec_send(embedding), agent_id, source_key, source_id, session_id, chunk_index, content"
@@ -45,7 +48,14 @@ def look_at_neighbours(sight: Sight) -> Look:
                     if is_near >= SAME
                 ]
         found += [left for row in near if (left := judge(sight, *row)) is not None]
-    return look(found, looked_at)
+    undecided = found.count(UNDECIDED)
+    return look(
+        [each for each in found if each != UNDECIDED],
+        looked_at,
+        f"{undecided:,} rows of other texts have a forgotten vector, and the embedder that could tell why isn't at hand"
+        if undecided
+        else None,
+    )
 
 
 def _judge_chunk(
@@ -60,12 +70,12 @@ def _judge_chunk(
 ) -> str | None:
     """Return the place of a chunk that has a forgotten vector; None when it has it in its own right."""
     key = (agent_id, source_key, source_id, session_id)
-    if (
-        not sight.is_selected(agent_id, session_id, source_key, source_id)
-        and is_own(sight.connection, sight.selection.user_id, key, content)
-        and _explains(sight, content, wire)
+    if not sight.is_selected(agent_id, session_id, source_key, source_id) and is_own(
+        sight.connection, sight.selection.user_id, key, content
     ):
-        return None
+        explained = _explains(sight, content, wire)
+        if explained is not False:
+            return None if explained else UNDECIDED
     return place("memory.chunk", agent_id, source_key, source_id, chunk_index)
 
 
@@ -75,24 +85,24 @@ def _judge_cached(sight: Sight, wire: bytes, agent_id: str, model: str, content_
         "select content from memory.chunk where (user_id, agent_id, content_hash) = (%s, %s, %s) limit 1",
         [sight.selection.user_id, agent_id, content_hash],
     ).fetchone()
-    if kept is not None and _explains(sight, kept[0], wire):
-        return None
+    explained = False if kept is None else _explains(sight, kept[0], wire)
+    if explained is not False:
+        return None if explained else UNDECIDED
     return place("memory.embedding_cache", agent_id, model)
 
 
-def _explains(sight: Sight, content: str, wire: bytes) -> bool:
+def _explains(sight: Sight, content: str, wire: bytes) -> bool | None:
     """Whether a text is why its row has a vector: it is a forgotten one's text too, or embedding it gives the same.
 
     Models may make the same of texts that differ, in case or beyond what they read, so that a text of its own is
-    embedded before anything is said against it.
+    embedded before anything is said against it. None where the embedder doesn't answer, or makes other vectors.
     """
     if _bare(content) in {_bare(each) for each in sight.traces.contents}:
         return True
     own = sight.embed(content)
-    return (
-        own is not None
-        and _nearest([own], {len(wire): _unit(from_wire(pl.Series([wire], dtype=pl.Binary)))})[0] >= SAME
-    )
+    if own is None or len(own) != len(wire):
+        return None
+    return _nearest([own], {len(wire): _unit(from_wire(pl.Series([wire], dtype=pl.Binary)))})[0] >= SAME
 
 
 def _bare(text: str) -> str:
