@@ -112,7 +112,7 @@ def reply_to(site: Site, asked: Asked) -> Iterator[Piece]:
     """
     pieces: SimpleQueue[Piece | None] = SimpleQueue()
     # Begun here, so that a server that stops knows of it even before its thread runs.
-    reply = site.replies.begin(partial(_store_reply, site, asked))
+    reply = site.replies.begin(partial(_store_reply, site, asked), partial(pieces.put, None))
     Thread(target=_make_reply, args=(site, asked, reply, pieces), name="reply", daemon=True).start()
     while (piece := pieces.get()) is not None:
         yield piece

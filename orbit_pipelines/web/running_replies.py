@@ -9,10 +9,14 @@ Store = Callable[[str, bool], None]
 
 
 class RunningReply:
-    """One reply while it is made; it is stored once, by whoever ends it first."""
+    """One reply while it is made; it is stored once, by whoever ends it first.
 
-    def __init__(self, store: Store) -> None:
+    ``release`` lets go of whoever listens to it.
+    """
+
+    def __init__(self, store: Store, release: Callable[[], None]) -> None:
         self._store = store
+        self.release = release
         self._said: list[str] = []
         self._lock = Lock()
         self._is_kept = False
@@ -44,9 +48,9 @@ class RunningReplies:
         self._running: set[RunningReply] = set()
         self.is_stopping = Event()
 
-    def begin(self, store: Store) -> RunningReply:
+    def begin(self, store: Store, release: Callable[[], None]) -> RunningReply:
         """Return a reply that begins."""
-        reply = RunningReply(store)
+        reply = RunningReply(store, release)
         with self._lock:
             self._running.add(reply)
         return reply
@@ -69,5 +73,9 @@ class RunningReplies:
             running = tuple(self._running)
         silent = [reply for reply in running if not reply.ended.wait(max(0.0, deadline - monotonic()))]
         for reply in silent:
-            reply.keep(is_whole=False)
+            try:
+                reply.keep(is_whole=False)
+            finally:
+                # A listener that waits for a silent maker would hold the process back.
+                reply.release()
         return len(silent)
