@@ -1,13 +1,16 @@
 """One embedded PostgreSQL for a test session, one migrated template, one copy of it for each test."""
 
+import fcntl
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -43,34 +46,80 @@ FAST = (
 )
 
 
+ROOM = 4_000_000_000
+"""Bytes of free memory that a worker's databases may count on before they are put there."""
+
+
 def memory_folder() -> Path | None:
     """Return a folder in memory with room for the tests' databases: copying the template there takes a tenth."""
     folder = Path("/dev/shm")
-    return folder if folder.is_dir() and shutil.disk_usage(folder).free > 2_000_000_000 else None
+    if not folder.is_dir():
+        return None
+    # What lies there is memory, and the folder may promise more than there is.
+    room = min(shutil.disk_usage(folder).free, psutil.virtual_memory().available)
+    return folder if room > ROOM else None
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """A folder that is removed at the end; by a later session, where this one is killed."""
+    # Not under pytest's own folder: it takes the server's user's access away whenever another session starts.
+    for parent in {memory_folder(), Path(tempfile.gettempdir())} - {None}:
+        for folder in Path(str(parent)).glob("orbit-tests-*"):
+            remove_if_abandoned(folder)
+    home = Path(tempfile.mkdtemp(prefix="orbit-tests-", dir=memory_folder())).resolve()
+    with (home / "owned").open("w") as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        # Under its name it is never seen unlocked while its owner lives.
+        (home / "owned").rename(home / "owner")
+        try:
+            yield home
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def remove_if_abandoned(folder: Path) -> None:
+    try:
+        with (folder / "owner").open() as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            embedded.stop(EmbeddedServer(folder / "postgres"))
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # owned, or gone by now, or another user's
+        pass
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedServer]:
     """The embedded server of this test session; of each worker under pytest-xdist."""
-    # Not under pytest's own folder: it takes the server's user's access away whenever another session starts.
-    home = Path(tempfile.mkdtemp(prefix="orbit-tests-", dir=memory_folder()))
-    server = EmbeddedServer(home.resolve() / "postgres")
-    embedded.start(server)
-    try:
+    with own_folder() as home:
+        server = EmbeddedServer(home / "postgres")
+        embedded.start(server)
+        try:
+            with connect(server.url("postgres"), autocommit=True) as connection:
+                for statement in FAST:
+                    connection.execute(statement.encode())
+                connection.execute(CREATE_TEMPLATE)
+            migrate(server.url(TEMPLATE))
+            yield server
+        finally:
+            embedded.stop(server)
+
+
+@pytest.fixture(scope="session")
+def drop_database(server: EmbeddedServer) -> Callable[[str], None]:
+    """Drop the database of a URL, whoever is connected to it. They would add up: a fresh one has 13 MB."""
+
+    def drop(url: str) -> None:
+        name = sql.Identifier(str(psycopg.conninfo.conninfo_to_dict(url)["dbname"]))
         with connect(server.url("postgres"), autocommit=True) as connection:
-            for statement in FAST:
-                connection.execute(statement.encode())
-            connection.execute(CREATE_TEMPLATE)
-        migrate(server.url(TEMPLATE))
-        yield server
-    finally:
-        embedded.stop(server)
-        shutil.rmtree(home, ignore_errors=True)
+            connection.execute(sql.SQL("drop database {} with (force)").format(name))
+
+    return drop
 
 
 @pytest.fixture(scope="session")
 def new_database(server: EmbeddedServer) -> Callable[[], str]:
-    """Make a migrated database and return its URL; for tests that need several, as property tests do."""
+    """Make a migrated database that stays until the session ends, and return its URL."""
     numbers = count()
 
     def create() -> str:
@@ -85,13 +134,11 @@ def new_database(server: EmbeddedServer) -> Callable[[], str]:
 
 
 @pytest.fixture
-def database_url(new_database: Callable[[], str], server: EmbeddedServer) -> Iterator[str]:
+def database_url(new_database: Callable[[], str], drop_database: Callable[[str], None]) -> Iterator[str]:
     """The URL of a migrated database of this test's own, dropped afterwards."""
     url = new_database()
     yield url
-    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-    with connect(server.url("postgres"), autocommit=True) as connection:
-        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(str(name))))
+    drop_database(url)
 
 
 @pytest.fixture

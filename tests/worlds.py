@@ -127,7 +127,9 @@ def world(new_world: Callable[[], World]) -> World:
 
 
 @pytest.fixture
-def new_world(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Callable[[], World]]:
+def new_world(
+    new_database: Callable[[], str], drop_database: Callable[[str], None], tmp_path: Path
+) -> Iterator[Callable[[], World]]:
     """Make empty worlds, for tests that need several."""
     made: list[World] = []
 
@@ -140,3 +142,4 @@ def new_world(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Calla
     yield create
     for world in made:
         world.close()
+        drop_database(world.url)
