@@ -26,12 +26,29 @@ _SILENCE = (
 )
 
 
+class ClosingCursor(psycopg.ServerCursor[Any]):
+    """A cursor on the server that is closed also when its connection is lost just then."""
+
+    def close(self) -> None:
+        """Close the cursor; on a lost connection there is nothing to ask of the server any more."""
+        try:
+            super().close()
+        except psycopg.Error:
+            if self.connection.closed:
+                super().close()
+            raise
+
+
 class DiscreetConnection(psycopg.Connection[TupleRow]):
     """A connection whose errors keep row values to themselves.
 
     PostgreSQL's DETAIL shows the row that failed, message text included, and an error's text ends up in logs and in
     Dagster's events. It stays readable in ``error.diag``, for code that asks for it.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.server_cursor_factory = ClosingCursor
 
     def wait(self, gen: Generator[Any, Any, Result], *args: Any, **kwargs: Any) -> Result:
         """Run one exchange with the server; every method of a connection and its cursors passes here."""

@@ -57,6 +57,22 @@ def test_an_error_in_a_copy_shows_no_row_values(connection: psycopg.Connection[T
     assert "COPY" not in str(caught.value)
 
 
+@pytest.mark.parametrize("reads", [True, False], ids=["read from", "only declared"])
+def test_a_cursor_whose_connection_was_lost_is_closed(database_url: str, reads: bool) -> None:
+    with connect(database_url) as connection, connect(database_url, autocommit=True) as other:
+        cursor = connection.cursor(name="numbers")
+        cursor.execute("select generate_series(1, 100)")
+        if reads:
+            cursor.fetchmany(10)
+        other.execute("select pg_terminate_backend(%s, 10000)", [connection.info.backend_pid])
+
+        # Left open, it would warn when it is collected, and a warning fails a test.
+        with pytest.raises(psycopg.OperationalError):
+            cursor.close()
+
+        assert cursor.closed
+
+
 def copy_in(connection: psycopg.Connection[TupleRow], lines: bytes) -> None:
     with connection.cursor().copy("copy number from stdin") as copy:
         copy.write(lines)

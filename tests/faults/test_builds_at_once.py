@@ -140,7 +140,7 @@ def test_a_build_overtaken_twice_gives_up_and_says_so(history: World) -> None:
     run.connection.close()
     assert [(build.status, build.note) for build in status_of(history).troubles] == []
     assert history.sql("select status, note from memory.build where build_id = %s", run.build_id) == [
-        ("superseded", "other builds published its people, twice")
+        ("superseded", "its source changed before it could publish, twice")
     ]
     assert_put_right(history)
 

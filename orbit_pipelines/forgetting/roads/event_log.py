@@ -9,7 +9,7 @@ from psycopg import sql
 from orbit_pipelines.database.connection import beside, connect
 from orbit_pipelines.database.server import DAGSTER_DATABASE, ORBIT_DATABASE, embedded_server
 from orbit_pipelines.errors import DatabaseUnavailable
-from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, spellings, streaming, texts_with
+from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, spellings, texts_with
 
 _BATCH = 2_000
 
@@ -29,7 +29,7 @@ def look_at_event_log(sight: Sight) -> Look:
             query = sql.SQL("select concat_ws(chr(10), {}) from {}").format(
                 sql.SQL(", ").join(said), sql.Identifier(schema, table)
             )
-            with streaming(connection, "events") as cursor:
+            with connection.transaction(), connection.cursor(name="events") as cursor:
                 cursor.execute(query)
                 while rows := cursor.fetchmany(_BATCH):
                     looked_at += len(rows)

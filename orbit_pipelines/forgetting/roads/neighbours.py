@@ -7,7 +7,7 @@ import polars as pl
 
 from orbit_pipelines.database.vectors import from_wire
 from orbit_pipelines.forgetting.roads.own_words import is_own
-from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, place, streaming
+from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, place
 
 SAME = 0.9995
 """Cosine similarity from which two vectors are of one text: two bytes a dimension round less than that away."""
@@ -37,7 +37,7 @@ def look_at_neighbours(sight: Sight) -> Look:
     looked_at = 0
     judges: tuple[tuple[str, Callable[..., str | None]], ...] = ((_CHUNKS, _judge_chunk), (_CACHE, _judge_cached))
     for query, judge in judges:
-        with streaming(sight.connection, "neighbours", binary=True) as cursor:
+        with sight.connection.transaction(), sight.connection.cursor(name="neighbours", binary=True) as cursor:
             cursor.execute(query.encode(), {"user_id": sight.selection.user_id})
             near = []
             while rows := cursor.fetchmany(_BATCH):

@@ -8,7 +8,7 @@ from psycopg import sql
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.forgetting.roads.own_words import is_own
-from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, place, spellings, streaming, texts_with
+from orbit_pipelines.forgetting.roads.sight import Look, Sight, look, place, spellings, texts_with
 
 _KEYS = frozenset(
     (
@@ -81,7 +81,7 @@ def _read(
         sql.Identifier(*table.split(".")),
         whose,
     )
-    with streaming(sight.connection, "sentinels") as cursor:
+    with sight.connection.transaction(), sight.connection.cursor(name="sentinels") as cursor:
         cursor.execute(query, {"user_id": sight.selection.user_id})
         while rows := cursor.fetchmany(_BATCH):
             yield [tuple(row[:-1]) for row in rows], pl.Series([row[-1] for row in rows], dtype=pl.String)

@@ -2,8 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -106,26 +105,6 @@ def look(where: Iterable[str], looked_at: int, not_looked: str | None = None) ->
     """Return a look from the place of each single thing that was found."""
     places = Counter(where)
     return Look(places.total(), Depth.ROWS_DELETED, dict(sorted(places.items())), looked_at, not_looked)
-
-
-@contextmanager
-def streaming(
-    connection: psycopg.Connection[Any], name: str, *, binary: bool = False
-) -> Iterator[psycopg.ServerCursor[Any]]:
-    """Give a cursor on the server, in a transaction; also one whose connection is lost just then is closed."""
-    with connection.transaction():
-        cursor = connection.cursor(name=name)
-        cursor.format = psycopg.pq.Format.BINARY if binary else psycopg.pq.Format.TEXT
-        try:
-            yield cursor
-        finally:
-            try:
-                cursor.close()
-            except psycopg.Error:
-                # On a lost connection there is nothing to ask of the server any more.
-                if connection.closed:
-                    cursor.close()
-                raise
 
 
 def place(table: str, *key: object) -> str:
