@@ -5,7 +5,7 @@ account goes, those go with it, and nothing names the person any more; should it
 them up again before it reads anything.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -21,19 +21,17 @@ def hash_users(user_ids: Iterable[str], key: bytes) -> list[str]:
     return [each.hex() for each in hashes]
 
 
-def keep_under_hash(
-    connection: psycopg.Connection[Any], key: bytes, user_id: str, sessions: Sequence[tuple[str, str]]
-) -> None:
-    """Keep the tombstones of a whole account, its sessions by agent and id, where they don't name it."""
-    [user_hash] = hash_users([user_id], key)
-    connection.execute(
-        statement("write_account_tombstones"),
-        {
-            "user_hash": user_hash,
-            "session_agents": [agent_id for agent_id, _ in sessions],
-            "session_ids": [session_id for _, session_id in sessions],
-        },
-    )
+def keep_under_hash(connection: psycopg.Connection[Any], key: bytes, selection: Mapping[str, Any]) -> None:
+    """Keep the tombstones of a whole account, its sessions' and its records', where they don't name it.
+
+    Args:
+        connection: in the transaction that has written them under the account's name.
+        key: of hashes.
+        selection: the account's, as parameters of statements.
+    """
+    [user_hash] = hash_users([selection["user_id"]], key)
+    for name in ("write_account_tombstones", "write_account_forgotten_records"):
+        connection.execute(statement(name), {**selection, "user_hash": user_hash})
 
 
 def restore_tombstones(connection: psycopg.Connection[Any], key: bytes) -> int:
@@ -45,4 +43,5 @@ def restore_tombstones(connection: psycopg.Connection[Any], key: bytes) -> int:
     if not users:
         return 0
     pairs = {"users": users, "hashes": hash_users(users, key)}
-    return connection.execute(statement("restore_account_tombstones"), pairs).rowcount
+    row = connection.execute(statement("restore_account_tombstones"), pairs).fetchone()
+    return int(row[0]) if row else 0

@@ -31,10 +31,9 @@ def raise_fence(connection: psycopg.Connection[Any], settings: Settings, selecti
     with connection.transaction():
         for each in selection.by_name:
             connection.execute(statement("write_tombstones"), each.parameters())
-            if key is not None and each.account:
-                sessions = [(session.agent_id, session.session_id) for session in each.sessions]
-                keep_under_hash(connection, key, each.user_id, sessions)
             connection.execute(statement("exclude_selected_records"), each.parameters())
+            if key is not None and each.account:
+                keep_under_hash(connection, key, each.parameters())
         # Last, for builds lock the store's row while they fill its cache.
         for each in selection.by_name:
             connection.execute(statement("raise_forget_revision"), each.parameters())

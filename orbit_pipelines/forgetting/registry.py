@@ -7,6 +7,7 @@ ORBIT_HOME, and fails over one that is in neither list.
 from orbit_pipelines.forgetting.chunks import Chunks, EmbeddingCache
 from orbit_pipelines.forgetting.kinds import ArtifactKind
 from orbit_pipelines.forgetting.lineage import LineageHashes, LineageMirror, NamesInBuilds, Skips
+from orbit_pipelines.forgetting.names import NamesOfAccount
 from orbit_pipelines.forgetting.state import ChangeDetection, PairLedger
 from orbit_pipelines.forgetting.workspaces import Workspaces
 
@@ -20,6 +21,7 @@ KINDS: tuple[ArtifactKind, ...] = (
     Skips(),
     NamesInBuilds(),
     LineageMirror(),
+    NamesOfAccount(),
 )
 """The order within a stage is the order here."""
 
@@ -45,9 +47,8 @@ TABLES_WITHOUT_ARTIFACTS = {
     "memory.watermark": "how far builds follow each account's data",
     "memory.tombstone": "what a forget itself writes, so that nothing comes back",
     "memory.forgotten_record": "the same of records",
-    "memory.former_session": "what sessions were called before, by which a forget finds them",
-    "memory.former_account": "the same of accounts",
     "memory.account_tombstone": "the same, under a keyed hash of the user id",
+    "memory.account_forgotten_record": "the same of records",
     "memory.forget": "the receipts of forgets: ids, counts and digests",
     "memory.database_role": "the names of the database's roles",
 }

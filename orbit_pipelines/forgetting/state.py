@@ -1,5 +1,6 @@
 """What imports and change detection keep of sessions, and the ledger of their pairs' numbers."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from orbit_pipelines.database.statements import statement
@@ -17,23 +18,36 @@ class ChangeDetection:
     folders: tuple[str, ...] = ()
 
     def touched(self, scene: Scene) -> Touched:
-        """Return them by session."""
-        rows = scene.connection.execute(statement("find_selected_state"), scene.selection.parameters()).fetchall()
+        """Return them by session; not what originals wrote that were deleted after the forget."""
+        deletions = Counter((agent, key) for _, agent, key, _ in _find_deletions(scene))
+        admissions = scene.connection.execute(
+            statement("find_selected_admissions"), scene.selection.parameters()
+        ).fetchall()
         return Touched(
-            sum(row[3] for row in rows), tuple(f"{kind}:{agent}/{session}" for kind, agent, session, _ in rows)
+            deletions.total() + len(admissions),
+            (
+                *(f"admission:{agent}/{session}" for agent, session in admissions),
+                *(f"deletion:{agent}/{key}" for agent, key in deletions),
+            ),
         )
 
     def purge(self, scene: Scene) -> Touched:
-        """Delete them."""
+        """Delete them. The next build takes these sessions whole because of their tombstones, so nothing is missed."""
         with take_turn(scene):
             touched = self.touched(scene)
-            for name in ("delete_selected_deletions", "delete_selected_admissions"):
-                scene.connection.execute(statement(name), scene.selection.parameters())
+            deletions = [deletion_id for deletion_id, *_ in _find_deletions(scene)]
+            scene.connection.execute("delete from orbitpilot.deletion where deletion_id = any(%s)", [deletions])
+            scene.connection.execute(statement("delete_selected_admissions"), scene.selection.parameters())
         return touched
 
     def verify(self, scene: Scene) -> Absence:
-        """Count what is left."""
-        return Absence(self.touched(scene).count, Depth.ROWS_DELETED)
+        """Count what is left that a forget should have taken: a deletion that nobody forgot yet is none of it."""
+        not_taken = sum(not is_left for *_, is_left in _find_deletions(scene))
+        return Absence(self.touched(scene).count - not_taken, Depth.ROWS_DELETED)
+
+
+def _find_deletions(scene: Scene) -> list[tuple[int, str, str, bool]]:
+    return scene.connection.execute(statement("find_selected_deletions"), scene.selection.parameters()).fetchall()
 
 
 @dataclass(frozen=True, slots=True)

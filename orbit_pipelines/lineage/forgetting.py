@@ -118,6 +118,12 @@ def find_account(folder: Path, user_id: str) -> dict[Path, int]:
     return found
 
 
+def refresh_forgets(connection: psycopg.Connection[Any], folder: Path) -> None:
+    """Have the ``forgets`` view say what is forgotten now, where there is a mirror."""
+    with _whole_mirror(connection, folder):
+        pass
+
+
 @contextmanager
 def _whole_mirror(connection: psycopg.Connection[Any], folder: Path) -> Iterator[bool]:
     """Hold the mirror, rid it of leftovers, and bring its views up to date afterwards; say whether there is one."""

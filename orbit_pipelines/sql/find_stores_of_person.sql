@@ -9,4 +9,5 @@ union select agent_id from memory.change where user_id = %(user)s
 union select agent_id from memory.skipped where user_id = %(user)s
 union select agent_id from memory.tombstone where user_id = %(user)s
 union select agent_id from memory.forgotten_record where user_id = %(user)s
+union select agent_id from orbitpilot.deletion where user_id = %(user)s and agent_id is not null
  order by 1

@@ -234,3 +234,29 @@ def test_a_forgotten_record_keeps_its_tombstone_where_it_moves(told: World) -> N
     put_record(told.connection, Store("mine"), *NAMED, FACT)
     told.build()
     assert "f" not in told.contents()
+
+
+@pytest.mark.parametrize("selectors", [{"sessions": ("s1",)}, {"records": (BLINK,)}, {"account": True}])
+def test_originals_that_are_deleted_after_their_forget_leave_nothing_to_be_found(
+    told: World, selectors: dict[str, Any]
+) -> None:
+    forget_in(told, **selectors)
+    told.sql("delete from orbitpilot.session where session_id = 's1'")
+    delete_record(told.connection, ME, *BLINK)
+    deletions = told.sql("select count(*) from orbitpilot.deletion")
+    assert deletions > [(1,)]
+    # The next build follows them, so that a forget leaves them too.
+    assert verified(told, **selectors)
+    assert counts(forget_in(told, **selectors)) == {}
+    assert told.sql("select count(*) from orbitpilot.deletion") == deletions
+    told.build()
+    assert verified(told, **selectors)
+
+
+def test_a_deletion_that_a_forget_should_have_taken_is_found_and_taken(told: World) -> None:
+    forget_in(told, sessions=("s1",))
+    told.sql("insert into orbitpilot.deletion (kind, user_id, agent_id, session_id, changed_xid)"
+             " values ('message', 'me', 'orbitpilot', 's1', '3')")  # fmt: skip
+    assert not verified(told, sessions=("s1",))
+    assert counts(forget_in(told, sessions=("s1",))) == {"change_detection": 1}
+    assert verified(told, sessions=("s1",))

@@ -20,7 +20,15 @@ from orbit_pipelines.forgetting.physical.server_files import flush, list_files, 
 from orbit_pipelines.forgetting.traces import Traces
 
 IDS_ONLY = frozenset(
-    ("memory.pair", "memory.skipped", "memory.source_status", "memory.session_admission", "orbitpilot.deletion")
+    (
+        "memory.pair",
+        "memory.skipped",
+        "memory.source_status",
+        "memory.session_admission",
+        "memory.former_session",
+        "memory.former_account",
+        "orbitpilot.deletion",
+    )
 )
 """Tables of kinds that hold neither text nor hash nor vector: rewriting them would lock them for nothing."""
 

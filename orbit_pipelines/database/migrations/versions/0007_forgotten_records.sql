@@ -112,6 +112,17 @@ create trigger tombstone_moved after update on orbitpilot.record for each row
     execute function memory.move_forgotten_record();
 alter table orbitpilot.record enable always trigger tombstone_moved;
 
+-- The tombstones of such an account's records, under the hash that its sessions' have.
+create table memory.account_forgotten_record (
+    user_hash text collate "C" not null,
+    agent_id text collate "C" not null,
+    source_key text collate "C" not null,
+    source_id text collate "C" not null,
+    origin_session_id text collate "C",
+    forgotten_at timestamptz not null default now(),
+    primary key (user_hash, agent_id, source_key, source_id)
+);
+
 -- What keeps the records of an account out that was forgotten whole goes with it, as its sessions' tombstones do.
 create or replace function memory.drop_tombstones_of_account() returns trigger
     language plpgsql security definer set search_path = ''
