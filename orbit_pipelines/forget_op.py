@@ -27,7 +27,10 @@ class ForgetConfig(dg.Config):
     hook_sources: list[str] = Field(default=[], description="Sessions of one of these hooks; exact.")
     records: list[RecordKey] = Field(default=[], description="Records of other sources than chat history.")
     account: bool = Field(default=False, description="Everything of this person, every agent's.")
-    since: str | None = Field(default=None, description="Only sessions that began then or later: 2026-03-01T00:00:00Z.")
+    since: str | None = Field(
+        default=None,
+        description="Only sessions that began then or later: 2026-03-01T00:00:00Z. Unknown ids all the same.",
+    )
     rederive: bool = Field(default=False, description="Make entries with other origins too again, from those alone.")
     physical: bool = Field(default=False, description="Rewrite the tables that held it, and look for its bytes.")
     dry_run: bool = Field(default=False, description="Show what the same config would do without it; write nothing.")

@@ -113,7 +113,10 @@ Records = Annotated[
 Account = Annotated[bool, typer.Option("--account", help="Everything of this person, every agent's.")]
 Since = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Only sessions that began then or later, such as 2026-03-01T00:00:00Z."),
+    typer.Option(
+        metavar="TIME",
+        help="Only sessions that began then or later, such as 2026-03-01T00:00:00Z; unknown ids all the same.",
+    ),
 ]
 
 

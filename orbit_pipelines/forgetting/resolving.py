@@ -87,12 +87,15 @@ def _resolve_name(
     ).fetchall()
     sessions, undated, unresolved = [], [], []
     for agent_id, session_id, started_at, is_known in found:
-        if selectors.since is not None and started_at is None:
+        is_unknown = not is_known and session_id in selectors.sessions
+        if is_unknown:
+            # No session that could have begun before; what comes under this id later has to stay out as well.
+            unresolved.append(session_id)
+        elif selectors.since is not None and started_at is None:
             undated.append(session_id)
-        elif selectors.since is None or started_at >= selectors.since:
+            continue
+        if is_unknown or selectors.since is None or started_at >= selectors.since:
             sessions.append(SelectedSession(agent_id, session_id))
-            if not is_known and session_id in selectors.sessions:
-                unresolved.append(session_id)
     records = connection.execute(
         statement("find_selected_records"),
         {

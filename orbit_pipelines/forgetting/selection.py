@@ -110,8 +110,8 @@ class Selection:
     ``agents``: the stores that are reached, by agent. ``records``: named by ``--record``. ``caught``: records that were
     taken from a selected session, and are in memory or not excluded yet. ``unresolved``: session ids that were named
     and that nothing knows; they are in ``sessions`` all the same. ``unresolved_records``: named, and not known either;
-    not in ``records``. ``undated``: left out, because ``--since`` was given and nothing says when they began.
-    ``former``: the same under the names it had before sessions or the account were renamed or moved.
+    not in ``records``. ``undated``: known, but left out, because ``--since`` was given and nothing says when they
+    began. ``former``: the same under the names it had before sessions or the account were renamed or moved.
     """
 
     user_id: str

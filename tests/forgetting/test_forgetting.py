@@ -182,6 +182,20 @@ def test_since_leaves_out_what_began_before_and_lists_what_is_undated(world: Wor
         Selectors("me", sessions=("s",), since=datetime(2026, 3, 1))  # noqa: DTZ001
 
 
+def test_an_unknown_id_is_kept_out_whenever_it_may_begin(world: World) -> None:
+    talk(world, "s1")
+    world.sql("update orbitpilot.session set started_at = null")
+    asked: dict[str, Any] = {"sessions": ("s1", "unknown"), "since": datetime(2026, 3, 1, tzinfo=UTC)}
+    preview = forget_in(world, **asked, dry_run=True)
+    for report in (preview, forget_in(world, **asked), forget_in(world, **asked)):
+        selection = report.selection
+        assert (selection.session_ids, selection.unresolved, selection.undated) == (["unknown"], ("unknown",), ("s1",))
+    world.say(ME, "unknown", "Said under the id that was forgotten.", "> Yes.")
+    world.build()
+    assert world.skips()["unknown:0"] == "session_forgotten"
+    assert set(world.contents()) == {"s1:0", "s1:1"}
+
+
 def test_an_equally_named_session_of_another_agent_or_person_stays_byte_for_byte(world: World) -> None:
     other_agent, other_person = Store("me", "other"), Store("you")
     for store in (ME, other_agent, other_person):
