@@ -6,7 +6,8 @@ should it fail, goes last and only when the rest was seen to be gone. Every step
 command again goes on where a failed one stopped.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ import psycopg
 
 from orbit_pipelines.building.forgotten_accounts import hash_users
 from orbit_pipelines.building.hashing import load_hash_key
+from orbit_pipelines.building.locks import lock_person
 from orbit_pipelines.errors import OrbitError
 from orbit_pipelines.forgetting.failures import naming
 from orbit_pipelines.forgetting.fence import raise_fence
@@ -37,7 +39,7 @@ from orbit_pipelines.forgetting.registry import KINDS
 from orbit_pipelines.forgetting.remedies import tell_found, what_to_do
 from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.resolving import resolve
-from orbit_pipelines.forgetting.selection import ForgetRequest, Selection
+from orbit_pipelines.forgetting.selection import ForgetRequest
 from orbit_pipelines.forgetting.snippets import read_snippets
 from orbit_pipelines.forgetting.verifying import verify_absence
 from orbit_pipelines.settings import Settings
@@ -96,9 +98,8 @@ def preview(
     """
     with naming("selection"), connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
-        selection = resolve(connection, request.selectors)
-        scene = _scene(connection, settings, selection, request)
-        return Report(selection, _find(scene, following(kinds)), dry_run=True)
+        scene = _resolved(connection, settings, request)
+        return Report(scene.selection, _find(scene, following(kinds)), dry_run=True)
 
 
 def forget(
@@ -124,21 +125,19 @@ def forget(
     """
     telling = progress or Progress()
     kinds = in_order(kinds)
-    if request.dry_run or request.if_plan is not None:
+    if request.dry_run:
         current = preview(connection, settings, request, kinds)
-        if request.if_plan is not None and current.digest != request.if_plan:
-            raise PlanChanged(current, request.if_plan)
-        if request.dry_run:
-            return current
-    with naming("selection"):
-        selection = resolve(connection, request.selectors)
-    scene = _scene(connection, settings, selection, request, telling.on_wait)
+        _require_plan(current, request)
+        return current
     kinds = following(kinds)
-    if selection.is_empty:
-        return Report(selection, _find(scene, kinds), dry_run=False, verified={})
-    with naming("tombstones"):
-        standing = find_standing(scene)
-        raise_fence(connection, settings, selection)
+    with _in_turn_if_planned(connection, request, telling.on_wait):
+        scene = _resolved_as_planned(connection, settings, request, kinds, telling.on_wait)
+        selection = scene.selection
+        if selection.is_empty:
+            return Report(selection, _find(scene, kinds), dry_run=False, verified={})
+        with naming("tombstones"):
+            standing = find_standing(scene)
+            raise_fence(connection, settings, selection)
     telling.on_fence()
     with naming("traces"):
         taken = take_traces(scene, kinds, physical=request.physical)
@@ -182,13 +181,50 @@ def forget(
         return replace(report, receipt=_issue(scene, request, report, purged, proof, unsaid))
 
 
-def _scene(
+def _require_plan(current: Report, request: ForgetRequest) -> None:
+    if request.if_plan is not None and current.digest != request.if_plan:
+        raise PlanChanged(current, request.if_plan)
+
+
+@contextmanager
+def _in_turn_if_planned(
+    connection: psycopg.Connection[Any], request: ForgetRequest, on_wait: Callable[[], None]
+) -> Iterator[None]:
+    """Hold the person's turn from the comparison of a plan to the fence, so that no publish slips in between.
+
+    A forget without a plan raises its fence at once: it waits for nobody.
+    """
+    if request.if_plan is None:
+        yield
+        return
+    with connection.transaction():
+        with naming("selection"):
+            lock_person(connection, request.selectors.user_id, on_wait)
+        yield
+
+
+def _resolved_as_planned(
     connection: psycopg.Connection[Any],
     settings: Settings,
-    selection: Selection,
+    request: ForgetRequest,
+    kinds: Iterable[ArtifactKind],
+    on_wait: Callable[[], None],
+) -> Scene:
+    with naming("selection"):
+        scene = _resolved(connection, settings, request, on_wait)
+    if request.if_plan is not None:
+        _require_plan(Report(scene.selection, _find(scene, kinds), dry_run=True), request)
+    return scene
+
+
+def _resolved(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
     request: ForgetRequest,
     on_wait: Callable[[], None] = lambda: None,
 ) -> Scene:
+    selection = resolve(connection, request.selectors)
+
     @cache
     def snippets() -> frozenset[str]:
         return read_snippets(connection, selection)

@@ -11,8 +11,9 @@ from orbit_pipelines.checking.build_of_run import BuildOfRun
 from orbit_pipelines.checking.index import index_equals_extraction
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.forgetting.registry import KINDS
+from orbit_pipelines.forgetting.report import Report
 from orbit_pipelines.forgetting.selection import ForgetRequest, Selectors
-from orbit_pipelines.forgetting.service import Progress, forget
+from orbit_pipelines.forgetting.service import PlanChanged, Progress, forget
 from orbit_pipelines.model import Store
 from tests.building.scratch_rebuild import rebuild_from_scratch, stored_chunks
 from tests.forgetting.forgetful import ME, Entries, forget_in, talk
@@ -53,6 +54,42 @@ def published_by(run: BuildRun) -> BuildOfRun:
 def assert_exact(world: World) -> None:
     stored, expected = stored_chunks(world), rebuild_from_scratch(world)
     assert stored.rows() == expected.select(stored.columns).rows()
+
+
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_plan_is_compared_in_the_turn_in_which_its_fence_is_raised(world: World, is_changed: bool) -> None:
+    people(world)
+    plan = forget_in(world, sessions=("s1",), dry_run=True).digest
+    outcomes: list[object] = []
+    is_waiting = threading.Event()
+
+    def forget_as_planned() -> None:
+        request = ForgetRequest(Selectors("me", sessions=("s1",)), if_plan=plan)
+        with connect(world.url, autocommit=True) as connection:
+            try:
+                outcomes.append(forget(connection, world.settings, request, progress=Progress(on_wait=is_waiting.set)))
+            except PlanChanged as refused:
+                outcomes.append(refused)
+
+    with connect(world.url, autocommit=True) as publisher, publisher.transaction():
+        lock_bucket(publisher)
+        thread = threading.Thread(target=forget_as_planned)
+        thread.start()
+        assert is_waiting.wait(60)
+        # What another writer of the person's memory does in its turn.
+        if is_changed:
+            publisher.execute("delete from memory.chunk where (user_id, source_id) = ('me', 's1:1')")
+    thread.join(60)
+    [outcome] = outcomes
+    stand = world.sql("select count(*) from memory.tombstone")
+    revisions = world.sql("select count(*) from memory.store where user_id = 'me' and forget_revision > 0")
+    if is_changed:
+        assert isinstance(outcome, PlanChanged)
+        assert outcome.report.digest == forget_in(world, sessions=("s1",), dry_run=True).digest != plan
+        assert (stand, revisions) == ([(0,)], [(0,)])
+    else:
+        assert isinstance(outcome, Report)
+        assert (outcome.digest, stand, revisions) == (plan, [(1,)], [(1,)])
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["incremental", "full"])
