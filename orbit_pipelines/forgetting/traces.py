@@ -86,7 +86,7 @@ def remake_traces(
     Args:
         connection: reads only.
         settings: how texts are cut, and the key of their hashes.
-        selection: whose originals.
+        selection: whose originals; a former name may have some too, such as records caught before a session moved.
         snippets: as ``snippets.read_snippets`` returns them.
         embedder: computes the vectors; None for a look without them.
     """
@@ -109,7 +109,7 @@ def remake_traces(
 
 
 def _messages(connection: psycopg.Connection[Any], selection: Selection) -> pl.DataFrame:
-    sessions = selection.sessions
+    sessions = [(each.user_id, session) for each in selection.by_name for session in each.sessions]
     return read_frame(
         connection,
         statement("extract_messages"),
@@ -117,31 +117,35 @@ def _messages(connection: psycopg.Connection[Any], selection: Selection) -> pl.D
             **_NOTHING,
             "is_everything": False,
             "with_kept_out": True,
-            "whole_users": [selection.user_id] if selection.account else [],
-            "session_user_id": [selection.user_id] * len(sessions),
-            "session_agent_id": [session.agent_id for session in sessions],
-            "session_session_id": [session.session_id for session in sessions],
+            "whole_users": _whole_users(selection),
+            "session_user_id": [user_id for user_id, _ in sessions],
+            "session_agent_id": [session.agent_id for _, session in sessions],
+            "session_session_id": [session.session_id for _, session in sessions],
         },
         MESSAGES,
     )
 
 
 def _records(connection: psycopg.Connection[Any], selection: Selection) -> pl.DataFrame:
-    records = sorted({*selection.records, *selection.caught})
+    records = [(each.user_id, record) for each in selection.by_name for record in sorted({*each.records, *each.caught})]
     return read_frame(
         connection,
         statement("extract_records"),
         {
             **_NOTHING,
             "is_everything": False,
-            "whole_users": [selection.user_id] if selection.account else [],
-            "record_user_id": [selection.user_id] * len(records),
-            "record_agent_id": [record.agent_id for record in records],
-            "record_source_key": [record.source_key for record in records],
-            "record_source_id": [record.source_id for record in records],
+            "whole_users": _whole_users(selection),
+            "record_user_id": [user_id for user_id, _ in records],
+            "record_agent_id": [record.agent_id for _, record in records],
+            "record_source_key": [record.source_key for _, record in records],
+            "record_source_id": [record.source_id for _, record in records],
         },
         STORED_RECORDS,
     )
+
+
+def _whole_users(selection: Selection) -> list[str]:
+    return [each.user_id for each in selection.by_name if each.account]
 
 
 _NOTHING: dict[str, Any] = {

@@ -3,7 +3,7 @@
 A forget calls this after each purge; `orbit verify` calls it for whoever wants to know at any time. It only reads.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ from orbit_pipelines.forgetting.roads.neighbours import look_at_neighbours
 from orbit_pipelines.forgetting.roads.planner_statistics import look_at_statistics
 from orbit_pipelines.forgetting.roads.rows import look_at_rows
 from orbit_pipelines.forgetting.roads.sentinels import look_at_texts
-from orbit_pipelines.forgetting.roads.sight import Look, Sight
+from orbit_pipelines.forgetting.roads.sight import Look, Sight, together
 from orbit_pipelines.forgetting.roads.workspaces import look_at_workspaces
 from orbit_pipelines.forgetting.selection import Selection
 from orbit_pipelines.forgetting.snippets import read_snippets
@@ -40,6 +40,9 @@ ROADS = {
     "planner_statistics": look_at_statistics,
 }
 """Every road, by the name it has in reports."""
+
+BY_TEXT_ALONE = ("files", "event_log", "planner_statistics")
+"""Roads that look for texts wherever they are, whoever's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Verification:
 def verify_absence(
     scene: Scene, kinds: Iterable[ArtifactKind], traces: Traces, embedder: Embedder | None = None
 ) -> Verification:
-    """Look for what a selection left, in every kind and on every road.
+    """Look for what a selection left, in every kind and on every road, there also under its former names.
 
     Args:
         scene: as kinds get it; nothing is written.
@@ -100,14 +103,19 @@ def verify_absence(
         traces: what the selection is recognised by: read before the purge, or made again from the originals.
         embedder: judges single vectors; the configured one unless given.
     """
-    sight = Sight(scene.connection, scene.settings, scene.selection, traces, embedder)
+    sights = [Sight(scene.connection, scene.settings, each, traces, embedder) for each in scene.selection.by_name]
     absences, unreadable = {}, {}
     for kind in kinds:
         try:
             absences[kind.name] = kind.verify(scene)
         except UnreadableFile as error:
             unreadable[kind.name] = str(error)
-    return Verification(absences, {name: road(sight) for name, road in ROADS.items()}, unreadable)
+    return Verification(absences, {name: _look(name, sights) for name in ROADS}, unreadable)
+
+
+def _look(road: str, sights: Sequence[Sight]) -> Look:
+    """Go a road under every name the selection had; once where it doesn't ask for names."""
+    return together(ROADS[road](sight) for sight in (sights[:1] if road in BY_TEXT_ALONE else sights))
 
 
 def verify_now(

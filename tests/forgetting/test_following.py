@@ -1,9 +1,18 @@
 """Sessions and accounts that were renamed or moved: a forget takes what memory has under their former names."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from orbit_pipelines.forgetting.admission import Rule, RuleKind, add_rules
 from orbit_pipelines.forgetting.failures import ForgetFailed
+from orbit_pipelines.forgetting.following import following
+from orbit_pipelines.forgetting.kinds import ArtifactKind
+from orbit_pipelines.forgetting.registry import KINDS
+from orbit_pipelines.forgetting.resolving import resolve
+from orbit_pipelines.forgetting.selection import Selectors
+from orbit_pipelines.forgetting.verifying import Verification, verify_now
 from orbit_pipelines.model import Store
 from orbit_pipelines.sources.records import put_record
 from tests.forgetting.forgetful import ME, counts, forget_in, talk
@@ -45,6 +54,50 @@ def test_a_forget_takes_what_memory_has_under_a_former_name(told: World, how: st
     assert set(counts(forget_in(told, user, agent_id=agent, sessions=(session,)))) <= {"embedding_cache"}
     told.build()
     assert set(told.contents()) - {"b"} == STAYS
+
+
+def verify(world: World, user: str, kinds: Sequence[ArtifactKind] = KINDS, **selectors: Any) -> Verification:
+    selection = resolve(world.connection, Selectors(user, **selectors))
+    return verify_now(world.connection, world.settings, selection, following(kinds), world.embedder)
+
+
+@pytest.mark.parametrize("how", MOVES)
+def test_every_road_looks_under_former_names_too(told: World, how: str) -> None:
+    move, user, agent, session = MOVES[how]
+    selectors: dict[str, Any] = {"agent_id": agent, "sessions": (session,)}
+    told.sql("create temp table kept as select * from memory.chunk where source_id = any(array['s1:0', 'b'])")
+    told.sql(move)
+    assert not verify(told, user, **selectors).is_passed
+    forget_in(told, user, **selectors)
+    verification = verify(told, user, **selectors)
+    assert verification.is_passed, verification.as_json()
+    # Under the keys that memory had it by, and by nothing but the roads.
+    told.sql("insert into memory.chunk select * from kept where source_id = 's1:0'")
+    found = {name: each.found for name, each in verify(told, user, (), **selectors).roads.items() if each.found}
+    assert found == {"rows": 1, "texts": 1, "vectors": 1}
+    told.sql("delete from memory.chunk where source_id = 's1:0'")
+    told.sql("delete from memory.tombstone where (user_id, agent_id, session_id) = ('me', 'orbitpilot', 's1')")
+    assert verify(told, user, (), **selectors).roads["fence"].found == 1
+
+
+@pytest.mark.parametrize("how", ["agent changed", "session renamed"])
+def test_what_was_caught_under_a_former_name_is_recognised_by_its_original(told: World, how: str) -> None:
+    move, user, agent, session = MOVES[how]
+    selectors: dict[str, Any] = {"agent_id": agent, "sessions": (session,)}
+    [(content_hash,)] = told.sql("select content_hash from memory.chunk where source_id = 'b'")
+    told.sql(move)
+    forget_in(told, user, **selectors)
+    told.sql("update memory.chunk set content_hash = %s where source_id = 's2:0'", content_hash)
+    assert verify(told, user, (), **selectors).roads["rows"].found == 1
+
+
+def test_a_road_that_is_not_gone_for_a_record_says_so_of_the_record(world: World) -> None:
+    world.account("me")
+    world.record(ME, "profile.facts", "f", "Short.")
+    forget_in(world, records=(("profile.facts", "f"),))
+    roads = verify(world, "me", records=(("profile.facts", "f"),)).roads
+    assert {name: why for name, each in roads.items() if (why := each.not_looked) and "session" in why} == {}
+    assert "selection" in str(roads["texts"].not_looked)
 
 
 @pytest.mark.parametrize("is_built", [False, True])

@@ -260,3 +260,12 @@ def test_a_deletion_that_a_forget_should_have_taken_is_found_and_taken(told: Wor
     assert not verified(told, sessions=("s1",))
     assert counts(forget_in(told, sessions=("s1",))) == {"change_detection": 1}
     assert verified(told, sessions=("s1",))
+
+
+def test_a_build_that_began_after_the_forget_of_a_record_reads_its_original_and_drops_it(told: World) -> None:
+    forget_in(told, records=(NAMED,))
+    run = told.run(full=True)
+    run.extraction()
+    assert verified(told, records=(NAMED,))
+    run.diff_apply()
+    assert "f" not in told.contents()

@@ -29,9 +29,7 @@ _CACHE = (
 def look_at_neighbours(sight: Sight) -> Look:
     """Compare every stored vector of the person's with every forgotten one."""
     if not sight.traces.vectors:
-        return look(
-            [], 0, "no vector of the selected sessions was at hand: none was stored, and none was computed again"
-        )
+        return look([], 0, "no vector of the selection was at hand: none was stored, and none was computed again")
     wanted = {dimensions: _unit(from_wire(wires)) for dimensions, wires in _by_dimensions(sight.traces.vectors)}
     found: list[str] = []
     looked_at = 0

@@ -32,7 +32,7 @@ def look_at_texts(sight: Sight) -> Look:
     """Look for exact snippets in all of the person's rows, and in tables that are nobody's."""
     needles = sight.traces.needles
     if not needles:
-        return look([], 0, "the selected sessions hold no text of 12 characters that could be looked for")
+        return look([], 0, "no text of the selection that has 12 characters is at hand to be looked for")
     spelled = spellings(needles) + [each.hex() for each in sight.traces.hashes]
     found: list[str] = []
     looked_at = 0

@@ -107,6 +107,21 @@ def look(where: Iterable[str], looked_at: int, not_looked: str | None = None) ->
     return Look(places.total(), Depth.ROWS_DELETED, dict(sorted(places.items())), looked_at, not_looked)
 
 
+def together(looks: Iterable[Look]) -> Look:
+    """Return looks on one road as one: a thing that several found is one thing."""
+    first, *others = looks
+    for other in others:
+        where = {place: max(each.where.get(place, 0) for each in (first, other)) for place in first.where | other.where}
+        first = Look(
+            sum(where.values()),
+            first.depth,
+            dict(sorted(where.items())),
+            first.looked_at + other.looked_at,
+            first.not_looked if first.not_looked is not None else other.not_looked,
+        )
+    return first
+
+
 def place(table: str, *key: object) -> str:
     """Return how a row is named to people: its table and its key, which hold no text; the last number is a chunk's."""
     given = [str(each) for each in key if each is not None]

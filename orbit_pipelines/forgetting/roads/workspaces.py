@@ -44,7 +44,9 @@ def _folders(sight: Sight) -> Iterator[Path]:
         began_later = sight.connection.execute(
             "select from memory.build as build"
             " where build.workspace = %(folder)s and build.status = 'running'"
-            "   and build.started_at > (select max(forgotten_at) from memory.tombstone where user_id = %(user_id)s)",
+            "   and build.started_at"
+            "       > greatest((select max(forgotten_at) from memory.tombstone where user_id = %(user_id)s),"
+            "                  (select max(forgotten_at) from memory.forgotten_record where user_id = %(user_id)s))",
             {"folder": str(folder), "user_id": sight.selection.user_id},
         ).rowcount
         if folder.is_dir() and not began_later:
