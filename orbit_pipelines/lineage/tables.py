@@ -117,6 +117,8 @@ FORGETS = MirroredTable(
             "agent_id": pa.string(),
             "session_id": pa.string(),
             "forgotten_at": _INSTANT,
+            "caught_build_id": pa.int64(),
+            "caught_chunks": pa.int64(),
             "receipt_number": pa.int64(),
             "receipt_issued_at": _INSTANT,
         }

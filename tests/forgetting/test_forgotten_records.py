@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import duckdb
 import pytest
 
 from orbit_pipelines.checking.forgotten import no_artifact_of_a_forgotten_session
@@ -13,6 +14,8 @@ from orbit_pipelines.forgetting.resolving import resolve
 from orbit_pipelines.forgetting.selection import SelectedRecord, Selectors
 from orbit_pipelines.forgetting.snippets import read_snippets
 from orbit_pipelines.forgetting.verifying import verify_now
+from orbit_pipelines.lineage.mirror import mirror_lineage
+from orbit_pipelines.lineage.views import FILE_NAME
 from orbit_pipelines.model import Store
 from orbit_pipelines.recall.search import search_memory
 from orbit_pipelines.sources.records import delete_record, put_record
@@ -269,3 +272,21 @@ def test_a_build_that_began_after_the_forget_of_a_record_reads_its_original_and_
     assert verified(told, records=(NAMED,))
     run.diff_apply()
     assert "f" not in told.contents()
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+def test_the_forgets_view_counts_caught_records_with_their_session(told: World, is_built: bool) -> None:
+    mirror_lineage(told.connection, told.settings.lineage)
+    forget_in(told, sessions=("s1",))
+    forget_in(told, sessions=("s2",))
+    if is_built:
+        # What leaves after its owner took it back leaves for another reason.
+        told.exclude(ME, *BLINK, excluded=False)
+        told.build()
+        told.exclude(ME, *BLINK, excluded=True)
+        told.build()
+    mirror_lineage(told.connection, told.settings.lineage)
+    builds = [row[0] for row in told.sql("select build_id from memory.build where mode = 'forget' order by 1")]
+    with duckdb.connect(told.settings.lineage / FILE_NAME, read_only=True) as database:
+        seen = database.execute("select session_id, chunks, build_id from forgets order by 1").fetchall()
+    assert seen == [("s1", 3, builds[0]), ("s2", 2, builds[1])]
