@@ -260,7 +260,7 @@ def _open_zip(name: str, file: IO[bytes]) -> zipfile.ZipFile:
 
 
 def _list_entries(name: str, archive: zipfile.ZipFile, report: Progress) -> Export:
-    entries = {_parts(entry.filename): entry for entry in archive.infolist() if not entry.is_dir()}
+    entries = _by_path(archive)
     found = choose_documents(entries, lambda parts: _head_of_entry(archive, entries[parts]))
     chosen = [entries[parts] for parts in found.documents]
     companions = [entries[parts] for parts in _choose_companions(entries)]
@@ -291,6 +291,19 @@ def _list_entries(name: str, archive: zipfile.ZipFile, report: Progress) -> Expo
         found.passed_over,
         tuple(_shown(entries[parts]) for parts in found.zips),
     )
+
+
+def _by_path(archive: zipfile.ZipFile) -> dict[Parts, zipfile.ZipInfo]:
+    """Return a zip's files by their paths within it. Two of one path, and one without any, are all there."""
+    entries: dict[Parts, zipfile.ZipInfo] = {}
+    for entry in archive.infolist():
+        if entry.filename.endswith("/"):
+            continue
+        parts = _parts(entry.filename) or ("unnamed",)
+        while parts in entries:
+            parts = ("again", *parts)
+        entries[parts] = entry
+    return entries
 
 
 def is_workspace(folder: Path) -> bool:

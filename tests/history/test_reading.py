@@ -125,6 +125,24 @@ def test_a_zip_without_conversations_says_so(pack: Callable[..., Path]) -> None:
         names(pack(("readme.txt", b""), ("photo.png", b"\x89PNG")))
 
 
+@pytest.mark.parametrize(
+    "name", [b"\0", b"\0a", b".", b"..", b"./", b"/", b"\\", b"a\\b", b"\n", b"\x7f", b".json", b" "]
+)
+def test_an_entry_may_be_called_anything(pack: Callable[..., Path], name: bytes) -> None:
+    stand_in = "~" * len(name)
+    path = pack(("conversations.json", b"[1]"), (stand_in, b"[2]"))
+    # No library writes such names; a mangled table of contents has them.
+    path.write_bytes(path.read_bytes().replace(stand_in.encode(), name))
+    assert contents(path)["conversations.json"] == b"[1]"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_entries_of_one_path_are_both_read(pack: Callable[..., Path]) -> None:
+    path = pack(("conversations.json", b"[1]"), ("./conversations.json", b"[2]"), ("conversations.json", b"[3]"))
+    with open_export(path) as export:
+        assert sorted(document.open().read() for document in export.documents) == [b"[1]", b"[2]", b"[3]"]
+
+
 def test_paths_in_a_zip_lead_nowhere(pack: Callable[..., Path], tmp_path: Path) -> None:
     path = pack(("../../conversations.json", b"[1]"), ("C:\\Windows\\conversations-1.json", b"[2]"))
     assert contents(path) == {"conversations.json": b"[1]", "conversations-1.json": b"[2]"}

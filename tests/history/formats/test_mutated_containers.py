@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from orbit_pipelines.database.connection import connect
@@ -59,7 +59,10 @@ def zipped(files: dict[str, Any]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(name, content if isinstance(content, bytes | str) else json.dumps(content))
+            # Without the time of day in it a seed always means the same bytes.
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content if isinstance(content, bytes | str) else json.dumps(content))
     return packed.getvalue()
 
 
@@ -69,7 +72,7 @@ def parquet() -> bytes:
     return packed.getvalue()
 
 
-CONTENTS = {
+CONTAINERS = {
     "workspace": zipped(WORKSPACE),
     "parquet": parquet(),
     "parquet in a zip": zipped({"data/train.parquet": parquet(), "more.jsonl": json.dumps(ROWS[1])}),
@@ -106,13 +109,13 @@ def check(path: Path, format_name: str = AUTO) -> None:
                 assert clean_text(message.content) == (message.content, False)
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+@pytest.mark.parametrize("container", CONTAINERS)
 @given(seed=SEEDS, format_name=FORMAT_NAMES)
 @settings(max_examples=100, deadline=None)
-def test_mutated_bytes(content: bytes, seed: int, format_name: str) -> None:
+def test_mutated_bytes(container: str, seed: int, format_name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "export"
-        path.write_bytes(mutate(content, seed))
+        path.write_bytes(mutate(CONTAINERS[container], seed))
         check(path, format_name)
 
 
@@ -160,14 +163,15 @@ def conn(new_database: Callable[[], str]) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+@pytest.mark.parametrize("container", CONTAINERS)
 @given(seed=SEEDS)
+@example(seed=660)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_mutated_file_is_stored_whole_or_not_at_all(content: bytes, seed: int, conn: psycopg.Connection[Any]) -> None:
+def test_a_mutated_file_is_stored_whole_or_not_at_all(container: str, seed: int, conn: psycopg.Connection[Any]) -> None:
     user = f"person {next(PEOPLE)}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "export"
-        path.write_bytes(mutate(content, seed))
+        path.write_bytes(mutate(CONTAINERS[container], seed))
         stored = 0
         with suppress(ImportFailed):
             result = import_file(
