@@ -18,6 +18,7 @@ import psycopg
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.history.accounts import require_account
 from orbit_pipelines.history.alignment import realign
+from orbit_pipelines.history.forgotten_accounts import restore_tombstones_of
 from orbit_pipelines.history.identity import SessionNames, identify_messages
 from orbit_pipelines.history.known_sessions import StoredSessions
 from orbit_pipelines.history.put_aside import PutAside
@@ -107,6 +108,8 @@ def import_sessions(
     """
     with conn.transaction():
         require_account(conn, store.user_id)
+        # Before sessions without an id are named: what was forgotten keeps its names.
+        restore_tombstones_of(conn, hash_key, [store.user_id])
         work = _Import(conn, store, mirror)
         work.begin()
         names = SessionNames(hash_key, work.stored)

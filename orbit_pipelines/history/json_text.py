@@ -242,7 +242,8 @@ class JsonText:
             value, end, fault = _scan(self._buffer, self._at)
         if fault is _Fault.TOO_DEEP:
             raise BrokenDocument(f"{self._name} is nested too deeply after its first {self.position:,} characters.")
-        if end == self._at:
+        # A number may end where the text does, but not in its middle: at a point, or an exponent's sign.
+        if end == self._at or (fault is _Fault.CUT_SHORT and end < len(self._buffer)):
             self._refuse(is_short=fault is _Fault.CUT_SHORT)
         self._at = end
         return value

@@ -199,6 +199,14 @@ def test_lines_of_anything_come_back(items: list[dict[str, object]], chunk: int)
     assert seen == items or (len(items) == 1 and "conversations" in items[0])
 
 
+@pytest.mark.parametrize(
+    "cut", ["[0.", "[-", "[1e", "[1E+", "[-1.5e-", "[tru", '["\\', '["\\u00', '[{"a', '[{"a":', "[1, 2."]
+)
+def test_a_list_cut_in_the_middle_of_a_value_is_cut_short(cut: str) -> None:
+    with pytest.raises(UnreadableExport, match="is cut short"):
+        values(cut)
+
+
 @given(st.lists(json_values, max_size=4), st.data())
 def test_a_list_cut_anywhere_is_refused_after_the_rows_before_the_cut(items: list[object], data: st.DataObject) -> None:
     text = json.dumps(items)
