@@ -1,6 +1,7 @@
 """Secret keys of 32 bytes, each a file in the home folder for its owner alone, made by whoever first needs it."""
 
 import errno
+import hmac
 import os
 import re
 import secrets
@@ -14,6 +15,13 @@ from orbit_pipelines.errors import OrbitError, OutOfSpace
 
 KEY_BYTES = 32
 KEY = re.compile(rf"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
+# No UTF-8 text begins with this byte, so that no message's hash is ever a derived key.
+_PURPOSE = b"\xff"
+
+
+def derive_key(key: bytes, purpose: str) -> bytes:
+    """Return the key for one purpose, from which neither the first nor another purpose's can be told."""
+    return hmac.digest(key, _PURPOSE + purpose.encode(), "sha256")
 
 
 def load_key_file(path: Path, what: str, advice: str, loss: str) -> bytes:

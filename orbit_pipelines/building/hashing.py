@@ -5,18 +5,15 @@ A plain hash of a short message can be guessed; one under a key that the databas
 """
 
 import hashlib
-import hmac
 
 import polars as pl
 
 from orbit_pipelines.errors import UsageError
-from orbit_pipelines.key_files import KEY, KEY_BYTES, load_key_file
+from orbit_pipelines.key_files import KEY, KEY_BYTES, derive_key, load_key_file
 from orbit_pipelines.settings import Settings
 
 KEY_FILE = "hash.key"
 _SHA256_BLOCK_BYTES = 64
-# No UTF-8 text begins with this byte, so that no message's hash is ever a derived key.
-_PURPOSE = b"\xff"
 
 
 def content_hashes(texts: pl.Series, key: bytes) -> pl.Series:
@@ -41,11 +38,6 @@ def content_hashes(texts: pl.Series, key: bytes) -> pl.Series:
         outer.update(inner.digest())
         hashes.append(outer.digest())
     return pl.Series(texts.name, hashes, dtype=pl.Binary)
-
-
-def derive_key(key: bytes, purpose: str) -> bytes:
-    """Return the key for one purpose, from which neither the first nor another purpose's can be told."""
-    return hmac.digest(key, _PURPOSE + purpose.encode(), "sha256")
 
 
 def key_fingerprint(key: bytes) -> str:

@@ -34,7 +34,6 @@ from orbit_pipelines.building.extraction import (
     read_extraction,
 )
 from orbit_pipelines.building.forgotten import log_forgotten, without_forgotten
-from orbit_pipelines.building.forgotten_accounts import restore_tombstones
 from orbit_pipelines.building.hashing import key_fingerprint, load_hash_key
 from orbit_pipelines.building.installation import require_hash_key
 from orbit_pipelines.building.locks import die_with_client, hold_build
@@ -46,7 +45,9 @@ from orbit_pipelines.building.scope import Scope
 from orbit_pipelines.building.verdicts import judge
 from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.schema import require_current_schema
+from orbit_pipelines.database.statements import statement
 from orbit_pipelines.embedders.protocol import Embedder
+from orbit_pipelines.history.forgotten_accounts import restore_tombstones
 from orbit_pipelines.model import Mode
 from orbit_pipelines.settings import Settings
 
@@ -140,7 +141,7 @@ class BuildRun:
     def _begin(self) -> int:
         require_current_schema(self.connection)
         self.hash_key  # noqa: B018 - another key must stop the build before it begins
-        restore_tombstones(self.connection, self.hash_key)
+        self._keep_out_forgotten()
         build_id = begin_build(
             self.connection,
             mode=self.mode,
@@ -161,6 +162,11 @@ class BuildRun:
                 end_build(self.connection, build_id, "failed", _failure_note(error))
             raise
         return build_id
+
+    def _keep_out_forgotten(self) -> None:
+        """Bind what came where its tombstone couldn't see it: accounts that are here again, records put meanwhile."""
+        restore_tombstones(self.connection, self.hash_key)
+        self.connection.execute(statement("exclude_late_records"))
 
     @property
     def mode(self) -> Mode:
@@ -190,6 +196,8 @@ class BuildRun:
                 batch_messages=self.settings.batch_messages,
                 on_progress=lambda rows: self.on_progress("extraction", rows),
             )
+            # What came between the first look and what was read: from here on embedding and publish find it.
+            self._keep_out_forgotten()
             if extraction.is_unchanged:
                 end_unchanged(self.connection, build_id, extraction.snapshot, extraction.recipe)
         return extraction

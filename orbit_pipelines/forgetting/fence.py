@@ -8,11 +8,11 @@ from typing import Any
 
 import psycopg
 
-from orbit_pipelines.building.forgotten_accounts import keep_under_hash
 from orbit_pipelines.building.hashing import key_fingerprint, load_hash_key
 from orbit_pipelines.building.installation import require_hash_key
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.forgetting.selection import Selection
+from orbit_pipelines.history.forgotten_accounts import keep_under_hash
 from orbit_pipelines.settings import Settings
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import psycopg
 
-from orbit_pipelines.building.forgotten_accounts import hash_users
 from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.building.locks import lock_person
 from orbit_pipelines.errors import OrbitError
@@ -42,6 +41,7 @@ from orbit_pipelines.forgetting.resolving import resolve
 from orbit_pipelines.forgetting.selection import ForgetRequest
 from orbit_pipelines.forgetting.snippets import read_snippets
 from orbit_pipelines.forgetting.verifying import verify_absence
+from orbit_pipelines.history.forgotten_accounts import hash_users
 from orbit_pipelines.settings import Settings
 
 

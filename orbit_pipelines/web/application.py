@@ -9,9 +9,10 @@ from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from orbit_pipelines.building.hashing import derive_key, load_hash_key
+from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.embedders.protocol import Embedder
 from orbit_pipelines.embedders.registry import create_embedder
+from orbit_pipelines.key_files import derive_key
 from orbit_pipelines.settings import Settings
 from orbit_pipelines.web import account_pages, admin_pages, chat_pages, memory_pages, static_files, status_pages
 from orbit_pipelines.web.csrf import require_csrf_token

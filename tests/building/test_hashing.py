@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from orbit_pipelines.building.hashing import content_hashes, derive_key, key_fingerprint, load_hash_key
+from orbit_pipelines.building.hashing import content_hashes, key_fingerprint, load_hash_key
 from orbit_pipelines.errors import OrbitError, UsageError
+from orbit_pipelines.key_files import derive_key
 from orbit_pipelines.settings import Settings
 
 KEY = bytes(range(32))

@@ -126,6 +126,46 @@ def test_a_name_that_another_session_has_now_is_not_its_former_ones(told: World)
     assert not {source for source in told.contents() if source.startswith("new:")}
 
 
+@pytest.mark.parametrize("is_built", [False, True])
+def test_former_names_of_a_deleted_session_outlast_another_ones_rename_onto_its_key(
+    told: World, is_built: bool
+) -> None:
+    told.sql("update orbitpilot.session set session_id = 'new' where session_id = 's1'")
+    told.sql("delete from orbitpilot.session where session_id = 'new'")
+    told.sql("insert into orbitpilot.session (user_id, session_id) values ('me', 'bare')")
+    told.sql("update orbitpilot.session set session_id = 'new' where session_id = 'bare'")
+    if is_built:
+        told.build()
+    forget_in(told, sessions=("new",))
+    assert told.sql("select session_id from memory.tombstone order by 1") == [("bare",), ("new",), ("s1",)]
+    assert told.sql("select count(*) from memory.change where content_hash is not null and source_id ~ '^s1:'") == [
+        (0,)
+    ]
+    told.build()
+    assert set(told.contents()) - {"b"} == STAYS
+
+
+def test_former_names_of_a_deleted_account_outlast_another_ones_rename_onto_its_name(told: World) -> None:
+    told.sql("update orbitpilot.account set user_id = 'mine' where user_id = 'me'")
+    told.sql("delete from orbitpilot.account where user_id = 'mine'")
+    told.sql("update orbitpilot.account set user_id = 'mine' where user_id = 'you'")
+    forget_in(told, "mine", account=True)
+    assert told.contents() == {}
+    assert told.sql("select count(*) from memory.change") == [(0,)]
+
+
+def test_a_session_that_got_its_old_name_back_was_called_otherwise_only_in_between(told: World) -> None:
+    told.sql("update orbitpilot.session set session_id = 'new' where session_id = 's1'")
+    told.sql("update orbitpilot.session set session_id = 's1' where session_id = 'new'")
+    assert told.sql("select session_id, former_session_id, covered_below from memory.former_session") == [
+        ("s1", "new", 0)
+    ]
+    forget_in(told, sessions=("s1",))
+    assert told.sql("select session_id from memory.tombstone order by 1") == [("new",), ("s1",)]
+    told.build()
+    assert set(told.contents()) - {"b"} == STAYS
+
+
 @pytest.mark.parametrize("how", MOVES)
 def test_what_memory_had_covered_stays_covered_after_a_move(told: World, how: str) -> None:
     move, user, agent, session = MOVES[how]

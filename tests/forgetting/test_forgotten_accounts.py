@@ -5,12 +5,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from orbit_pipelines.building.forgotten_accounts import hash_users
 from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.checking.forgotten import no_artifact_of_a_forgotten_session
 from orbit_pipelines.errors import UsageError
 from orbit_pipelines.forgetting.selection import Selectors
 from orbit_pipelines.history.accounts import create_account, delete_account
+from orbit_pipelines.history.forgotten_accounts import hash_users
+from orbit_pipelines.history.importing import ImportResult, import_sessions
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
 from orbit_pipelines.lineage.mirror import mirror_lineage
 from orbit_pipelines.lineage.replay import replay_differences
 from orbit_pipelines.lineage.views import forgets_file
@@ -190,6 +192,45 @@ def test_the_records_of_an_account_that_comes_back_are_still_forgotten(two_peopl
     world.build()
     world.build()
     assert ("fact",) in world.sql("select source_id from memory.chunk where user_id = %s", WHO)
+
+
+def test_an_import_into_an_account_that_came_back_gives_forgotten_sessions_their_names(world: World) -> None:
+    def bring(*replies: str) -> ImportResult:
+        sessions = [
+            ParsedSession(
+                None, (ParsedMessage(None, None, "user", "Hello."), ParsedMessage(None, None, "assistant", reply))
+            )
+            for reply in replies
+        ]
+        return import_sessions(world.connection, ME, sessions, hash_key=load_hash_key(world.settings))
+
+    world.account(WHO)
+    bring("One.", "Another.")
+    world.build()
+    forget_in(world, WHO, account=True)
+    delete_account(world.connection, WHO)
+    world.build()
+    create_account(world.connection, WHO)
+    # The second alone: its opening is the first one's too.
+    assert bring("Another.").session_forgotten == 1
+    world.build()
+    assert world.contents() == {}
+
+
+def test_an_account_that_comes_back_while_a_build_begins_is_not_published(two_people: World) -> None:
+    world = two_people
+    forget_in(world, WHO, account=True)
+    delete_account(world.connection, WHO)
+    world.build()
+    run = world.run(full=True)
+    assert run.build_id
+    create_account(world.connection, WHO)
+    world.say(ME, "s1", "I like tea in s1.", "> Noted.")
+    world.record(ME, "profile.facts", "fact", "Said again.")
+    run.diff_apply()
+    assert world.sql("select distinct user_id from memory.chunk") == [("you",)]
+    assert world.sql("select count(*) from memory.embedding_cache where user_id = %s", WHO) == [(0,)]
+    run.connection.close()
 
 
 def test_what_a_person_says_after_their_account_was_forgotten_is_remembered(two_people: World) -> None:

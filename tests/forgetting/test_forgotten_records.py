@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from orbit_pipelines.checking.forgotten import no_artifact_of_a_forgotten_session
+from orbit_pipelines.database.connection import connect
 from orbit_pipelines.forgetting.failures import ForgetFailed
 from orbit_pipelines.forgetting.fence import raise_fence
 from orbit_pipelines.forgetting.kinds import Absence, Depth, Scene, Stage, Touched
@@ -265,12 +266,41 @@ def test_a_deletion_that_a_forget_should_have_taken_is_found_and_taken(told: Wor
     assert verified(told, sessions=("s1",))
 
 
+@pytest.mark.parametrize("is_build_at_work", [False, True])
+@pytest.mark.parametrize(
+    ("selectors", "key"), [({"sessions": ("s1",)}, ("blink.blinks", "late")), ({"records": (NAMED,)}, NAMED)]
+)
+def test_a_record_that_comes_while_its_fence_is_raised_is_excluded_by_the_build_that_meets_it(
+    told: World, selectors: dict[str, Any], key: tuple[str, str], is_build_at_work: bool
+) -> None:
+    delete_record(told.connection, ME, *NAMED)
+    with connect(told.url, autocommit=True) as writer:
+        with writer.transaction():
+            put_record(writer, ME, *key, CAUGHT, origin_session_id="s1" if key != NAMED else None)
+            # Neither sees the other.
+            forget_in(told, **selectors)
+            run = told.run(full=True)
+            if is_build_at_work:
+                assert run.build_id
+        assert told.sql("select is_excluded from orbitpilot.record where source_id = %s", key[1]) == [(False,)]
+        run.diff_apply()
+        run.close()
+    assert key[1] not in told.contents()
+    assert told.sql("select is_excluded from orbitpilot.record where source_id = %s", key[1]) == [(True,)]
+    assert is_sound(told)
+    assert verified(told, **selectors)
+    told.exclude(ME, *key, excluded=False)
+    told.build()
+    assert key[1] in told.contents()
+
+
 def test_a_build_that_began_after_the_forget_of_a_record_reads_its_original_and_drops_it(told: World) -> None:
     forget_in(told, records=(NAMED,))
     run = told.run(full=True)
     run.extraction()
     assert verified(told, records=(NAMED,))
     run.diff_apply()
+    run.close()
     assert "f" not in told.contents()
 
 

@@ -123,6 +123,53 @@ create table memory.account_forgotten_record (
     primary key (user_hash, agent_id, source_key, source_id)
 );
 
+-- An account that comes back is known by the hash of its id, which is made where the key is: its tombstones stand under its
+-- name again. Records that were put before anybody looked are excluded; what the owner decides from then on is left alone.
+-- Returns how many were missing.
+create function memory.restore_tombstones(users text[], hashes text[]) returns bigint
+    language sql security definer set search_path = ''
+    begin atomic
+        with account as (
+            select * from unnest(users, hashes) as account (user_id, user_hash)
+        ), kept_session as (
+            insert into memory.tombstone (user_id, agent_id, session_id, forgotten_at, reason)
+            select account.user_id, forgotten.agent_id, forgotten.session_id, forgotten.forgotten_at, 'account'
+              from account join memory.account_tombstone as forgotten using (user_hash)
+                on conflict do nothing
+            returning user_id, agent_id, session_id
+        ), of_session as (
+            select record.user_id, record.agent_id, record.source_key, record.source_id, record.origin_session_id
+              from kept_session
+              join orbitpilot.record as record
+                on (record.user_id, record.agent_id, record.origin_session_id)
+                 = (kept_session.user_id, kept_session.agent_id, kept_session.session_id)
+        ), kept_record as (
+            insert into memory.forgotten_record (user_id, agent_id, source_key, source_id, origin_session_id, forgotten_at,
+                                                 reason)
+            select account.user_id, forgotten.agent_id, forgotten.source_key, forgotten.source_id,
+                   forgotten.origin_session_id, forgotten.forgotten_at, 'account'
+              from account join memory.account_forgotten_record as forgotten using (user_hash)
+            union all
+            select user_id, agent_id, source_key, source_id, origin_session_id, pg_catalog.now(), 'account' from of_session
+                on conflict do nothing
+            returning user_id, agent_id, source_key, source_id
+        ), excluded as (
+            update orbitpilot.record as record
+               set is_excluded = true
+              from kept_record
+             where (record.user_id, record.agent_id, record.source_key, record.source_id)
+                 = (kept_record.user_id, kept_record.agent_id, kept_record.source_key, kept_record.source_id)
+               and not record.is_excluded
+        ), raised as (
+            -- A build that has read them already goes on without these stores.
+            insert into memory.store as known (user_id, agent_id, forget_revision)
+            select user_id, agent_id, 1 from kept_session union select user_id, agent_id, 1 from kept_record
+                on conflict (user_id, agent_id) do update set forget_revision = known.forget_revision + 1
+        )
+        select (select count(*) from kept_session) + (select count(*) from kept_record);
+    end;
+revoke execute on function memory.restore_tombstones from public;
+
 -- What keeps the records of an account out that was forgotten whole goes with it, as its sessions' tombstones do.
 create or replace function memory.drop_tombstones_of_account() returns trigger
     language plpgsql security definer set search_path = ''
@@ -159,12 +206,11 @@ create policy own_rows on memory.former_session using (user_id = (select current
 alter table memory.former_account enable row level security;
 create policy own_rows on memory.former_account using (user_id = (select current_setting('orbit.user_id', true)));
 
+-- What is known of the new name stays: of a session that had it before and was deleted, memory may have something left.
 create function memory.follow_session() returns trigger
     language plpgsql security definer set search_path = ''
     as $$ begin
-        delete from memory.former_session
-         where (user_id, agent_id, session_id) = (new.user_id, new.agent_id, new.session_id);
-        insert into memory.former_session (user_id, agent_id, session_id, former_user_id, former_agent_id,
+        insert into memory.former_session as known (user_id, agent_id, session_id, former_user_id, former_agent_id,
                                            former_session_id, covered_below)
         select new.user_id, new.agent_id, new.session_id, old.user_id, old.agent_id, old.session_id,
                coalesce(max(pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2)::int) + 1, 0)
@@ -180,12 +226,19 @@ create function memory.follow_session() returns trigger
                      = (old.user_id, old.agent_id, 'orbitpilot.chat_history')
                    and skipped.source_id >= old.session_id || ':' and skipped.source_id < old.session_id || ';'
                    and skipped.reason <> 'not_admitted') as covered
-         where pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2) ~ '^[0-9]+$';
-        update memory.former_session
-           set user_id = new.user_id, agent_id = new.agent_id, session_id = new.session_id
+         where pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2) ~ '^[0-9]+$'
+        union all
+        select new.user_id, new.agent_id, new.session_id, former_user_id, former_agent_id, former_session_id,
+               covered_below
+          from memory.former_session
          where (user_id, agent_id, session_id) = (old.user_id, old.agent_id, old.session_id)
            and (former_user_id, former_agent_id, former_session_id)
-            <> (new.user_id, new.agent_id, new.session_id);
+            <> (new.user_id, new.agent_id, new.session_id)
+            on conflict (user_id, agent_id, session_id, former_user_id, former_agent_id, former_session_id) do update
+           set covered_below = greatest(known.covered_below, excluded.covered_below),
+               changed_xid = pg_catalog.pg_current_xact_id();
+        delete from memory.former_session
+         where (user_id, agent_id, session_id) = (old.user_id, old.agent_id, old.session_id);
         return null;
     end $$;
 revoke execute on function memory.follow_session from public;
@@ -197,11 +250,14 @@ alter table orbitpilot.session enable always trigger session_followed;
 create function memory.follow_account() returns trigger
     language plpgsql security definer set search_path = ''
     as $$ begin
-        delete from memory.former_account where user_id = new.user_id;
-        update memory.former_account set user_id = new.user_id
-         where user_id = old.user_id and former_user_id <> new.user_id;
-        insert into memory.former_account (user_id, former_user_id) values (new.user_id, old.user_id)
+        insert into memory.former_account (user_id, former_user_id)
+        select new.user_id, old.user_id
+        union all
+        select new.user_id, former_user_id
+          from memory.former_account
+         where user_id = old.user_id and former_user_id <> new.user_id
             on conflict do nothing;
+        delete from memory.former_account where user_id = old.user_id;
         return null;
     end $$;
 revoke execute on function memory.follow_account from public;
