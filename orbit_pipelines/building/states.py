@@ -64,7 +64,7 @@ def record_states(connection: psycopg.Connection[Any], user_id: str) -> pl.DataF
         judged.filter(pl.col("absence").is_null())
         .join(stored.with_columns(pl.lit(value=True).alias("is_stored")), on=SOURCE, how="left")
         .join(covered, on=SOURCE, how="left")
-        .with_columns(_state().alias("state"))
+        .with_columns(state_of_record().alias("state"))
         .with_columns(
             pl.when(pl.col("state") == "remembered")
             .then("reply_verdict")
@@ -142,7 +142,8 @@ def pair_states(connection: psycopg.Connection[Any], store: Store) -> pl.DataFra
     )
 
 
-def _state() -> pl.Expr:
+def state_of_record() -> pl.Expr:
+    """Return the state of a judged record that knows what of it is stored, and whether a build has covered it."""
     is_reply_there = pl.col("is_reply_stored").fill_null(value=False).any().over("agent_id", "session_id", "run_index")
     is_of_run = pl.col("is_excluded") & pl.col("run_index").is_not_null() & is_reply_there
     is_stored = pl.col("is_stored").fill_null(value=False) | is_of_run

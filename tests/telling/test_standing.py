@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 import pytest
 
+from orbit_pipelines.building.states import state_of_record
 from orbit_pipelines.building.verdicts import SKIPPED_REASONS
 from orbit_pipelines.model import CHAT_HISTORY, Reason
 from orbit_pipelines.telling.labels import Label
@@ -113,15 +114,20 @@ def test_a_reply_that_stays_out_is_told_with_a_message_that_does_not() -> None:
 
 
 def test_states_are_those_that_builds_and_the_command_line_tell() -> None:
-    from orbit_pipelines.building.states import _state
-
     rows = [
-        {"verdict": each.verdict, "is_stored": each.is_stored, "is_covered": False}
-        for each in FACTS
-        if not (each.is_flagged and each.is_run_reply_stored)
+        {
+            "agent_id": "a",
+            "session_id": "s",
+            "run_index": index,  # a run each
+            "is_excluded": each.is_flagged,
+            "verdict": each.verdict,
+            "is_stored": each.is_stored,
+            "is_reply_stored": each.is_run_reply_stored,
+            "is_covered": False,
+        }
+        for index, each in enumerate(FACTS)
     ]
-    schema = {"verdict": pl.String, "is_stored": pl.Boolean, "is_covered": pl.Boolean}
-    told = pl.DataFrame(rows, schema=schema).select(_state().alias("state"))["state"].to_list()
-    ours = [decide_standing(each).state for each in FACTS if not (each.is_flagged and each.is_run_reply_stored)]
+    told = pl.DataFrame(rows, infer_schema_length=None).select(state_of_record().alias("state"))["state"].to_list()
+    ours = [decide_standing(each).state for each in FACTS]
 
     assert ours == told
