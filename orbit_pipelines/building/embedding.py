@@ -162,7 +162,8 @@ def _remember(
         if len(held) < seen.height:
             allowed = pl.DataFrame(held, schema={"user_id": pl.String, "agent_id": pl.String}, orient="row")
             vectors = vectors.join(allowed, on=("user_id", "agent_id"), how="semi", maintain_order="left")
-        rows = vectors.with_columns(pl.lit(model).alias("model"))
+        # In one order, whatever their first occurrences: else two builds of one store could each wait for the other.
+        rows = vectors.sort(TEXTS).with_columns(pl.lit(model).alias("model"))
         if options.re_embed:
             _merge(connection, rows, "replace_cached_embeddings")
             return

@@ -185,13 +185,14 @@ def plant(world: World, number: int) -> str:
     return session
 
 
-def publishes(world: World, run: BuildRun) -> bool:
-    """Whether a build holds its turn, so that no other can take one."""
+def holds_up_others(world: World, run: BuildRun) -> bool:
+    """Whether another build would wait now: for its turn to publish, or for vectors that are being cached."""
     return bool(
         world.sql(
-            "select 1 from pg_locks where locktype = 'advisory' and objsubid = 2 and classid = %s and pid = %s",
-            0x6F726201,
+            "select 1 from pg_locks where pid = %s and (locktype = 'advisory' and objsubid = 2 and classid = %s"
+            " or relation = 'memory.embedding_cache'::regclass and mode = 'RowExclusiveLock')",
             run.connection.info.backend_pid,
+            0x6F726201,
         )
     )
 
@@ -209,11 +210,11 @@ def let_happen(world: World, happening: Callable[[World, str], None], moments: l
     return tried
 
 
-def build_while(world: World, run: BuildRun, moment: int, happen: Callable[[], None], needs_its_turn: bool) -> bool:
+def build_while(world: World, run: BuildRun, moment: int, happen: Callable[[], None], is_a_build: bool) -> bool:
     """Build, and have something happen at a moment, or as soon afterwards as nothing stands in its way."""
 
     def happen_or_wait() -> None:
-        if needs_its_turn and publishes(world, run):
+        if is_a_build and holds_up_others(world, run):
             exchanges.postpone()
             return
         try:
