@@ -25,6 +25,7 @@ from orbit_pipelines.history.formats.turns import (
     first_sent,
     is_told_whole,
     leave_out_orphans,
+    shows_anything,
     split_branch,
 )
 from orbit_pipelines.history.rows import Row
@@ -82,7 +83,6 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         return None
     entries, cut = _entries({key: as_object(node) for key, node in mapping.items()}, where, problems)
     branch, is_cycle = _active_branch(entries, conversation.get("current_node"), where, problems)
-    turns = entries.turns
     has_gap = bool(branch) and branch[0] in cut
     if has_gap:
         connected = _connected(entries, branch[0])
@@ -92,8 +92,8 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
     if has_gap:
         # What a gap parts from the branch, and doesn't stand before it for all that is known, has not left it.
         shown = connected.keys() | set(branch)
-        turns = {key: turn for key, turn in turns.items() if key in shown}
-    messages, left_behind = split_branch(turns, branch, where, problems)
+        entries.turns = {key: turn for key, turn in entries.turns.items() if key in shown}
+    messages, left_behind = split_branch(entries, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:
@@ -146,10 +146,11 @@ def _active_branch(entries: Entries, current: object, where: str, problems: Prob
 
     And whether a cycle had to be cut.
     """
-    parents, turns = entries.named, entries.turns
+    entries.parents = parents = entries.named
+    turns = entries.turns
     leaf = current if isinstance(current, str) and current in parents else None
     if leaf is None:
-        shown = [key for key, turn in turns.items() if turn and (turn.role == "user" or turn.text.strip())]
+        shown = [key for key, turn in turns.items() if shows_anything(turn)]
         leaf = newest_leaf(parents, {key: turn.sent_at for key, turn in turns.items() if turn}.get, shown or None)
         if leaf is None:
             return [], False

@@ -67,7 +67,7 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
         problems.add("current_node_missing", where, "current_leaf_message_uuid not found; the newest leaf was taken")
         leaf = None
     branch = branch_in_view(entries, leaf, where, problems)
-    messages, left_behind = split_branch(entries.turns, branch, where, problems)
+    messages, left_behind = split_branch(entries, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:

@@ -71,7 +71,7 @@ def _read_conversation(conversation: Mapping[str, object], where: str, problems:
     if conversation.get("branches") is False and not _is_chain(entries.named.values()):
         entries.named = dict.fromkeys(entries.named, UNSAID)
     branch = branch_in_view(entries, None, where, problems)
-    messages, left_behind = split_branch(entries.turns, branch, where, problems)
+    messages, left_behind = split_branch(entries, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:

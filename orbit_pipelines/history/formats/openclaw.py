@@ -260,7 +260,7 @@ class _Transcript:
             origin = replace(origin, chat_type="group")
         self._name_authors(origin)
         branch = self._without_repeats(branch)
-        messages, left_behind = split_branch(self.entries.turns, branch, self.where, problems)
+        messages, left_behind = split_branch(self.entries, branch, self.where, problems)
         if not messages:
             problems.add("empty_conversation", self.where, "no message of the user or the assistant on its branch")
         if not messages and not left_behind:

@@ -71,7 +71,7 @@ def _read_chat(record: Mapping[str, object], where: str, problems: Problems) -> 
         if nodes and "history" in chat:
             problems.add("current_node_missing", where, "currentId is not a usable message; the newest leaf was taken")
     branch = branch_in_view(entries, leaf, where, problems)
-    messages, left_behind = split_branch(entries.turns, branch, where, problems)
+    messages, left_behind = split_branch(entries, branch, where, problems)
     if not messages:
         problems.add("empty_conversation", where, "no message of the user or the assistant on its branch")
     if not messages and not left_behind:

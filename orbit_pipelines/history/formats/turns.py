@@ -1,6 +1,6 @@
 """Turns of a branch as messages: what every format does alike once it knows who said what."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -41,6 +41,8 @@ class Entries:
     turns: dict[str, Turn | None] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     behind: dict[str, list[str]] = field(default_factory=dict)
+    parents: dict[str, str | None] = field(default_factory=dict)
+    """The tree that ``named`` became, once the branch in view was looked for."""
     has_gap: bool = False
     """Whether a link of the branch in view is missing or was made up."""
 
@@ -55,6 +57,11 @@ class Entries:
         self.lost[key] = A_QUESTION if is_question else 1
 
 
+def shows_anything(turn: Turn | None) -> bool:
+    """Say whether a reader sees a turn: a reply without words is none yet, a question without any may be an image."""
+    return turn is not None and (turn.role == "user" or bool(turn.text.strip()))
+
+
 def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tuple[ParsedMessage, ...]:
     """Return the turns of one branch, in its order, as messages that follow each other.
 
@@ -63,7 +70,7 @@ def branch_messages(turns: Iterable[Turn], where: str, problems: Problems) -> tu
     """
     messages: list[ParsedMessage] = []
     taken: set[str] = set()
-    said = [(stood, turn) for stood, turn in enumerate(turns, start=1) if turn.role == "user" or turn.text.strip()]
+    said = [(stood, turn) for stood, turn in enumerate(turns, start=1) if shows_anything(turn)]
     for index, (stood, turn) in enumerate(said):
         if turn.is_void and (index + 1 == len(said) or said[index + 1][1].role == "user"):
             continue
@@ -107,10 +114,11 @@ def branch_in_view(
     """
     turns = entries.turns
     parents, missing = link(entries.named.items())
+    entries.parents = parents
     if missing:
         problems.add("parent_missing", where, "messages name a parent that isn't there; they follow the one before")
     if leaf is None:
-        shown = [key for key in parents if (turn := turns[key]) and (turn.role == "user" or turn.text.strip())]
+        shown = [key for key in parents if shows_anything(turns[key])]
         leaf = newest_leaf(parents, {key: turn.sent_at for key, turn in turns.items() if turn}.get, shown)
     branch: list[str] = []
     if leaf is not None:
@@ -158,14 +166,41 @@ def leave_out_orphans(
 
 
 def split_branch(
-    turns: Mapping[str, Turn | None], branch: Sequence[str], where: str, problems: Problems
+    entries: Entries, branch: Sequence[str], where: str, problems: Problems
 ) -> tuple[tuple[ParsedMessage, ...], frozenset[str]]:
-    """Return the messages of ``branch``, and the ids of the turns that are off it; None is a node that is no turn."""
+    """Return the messages of ``branch``, and the ids of the turns that are off it.
+
+    Replies without words in which the branch would go on are neither: they may have had words, or get some.
+    """
+    turns = entries.turns
     messages = branch_messages((turn for key in branch if (turn := turns[key])), where, problems)
     kept = {message.message_id for message in messages}
-    on_branch = set(branch)
+    on_branch = {*branch, *_wordless_ends(entries, branch)}
     others = (turn.message_id for key, turn in turns.items() if turn and key not in on_branch)
     return messages, frozenset(other for other in others if other is not None and other not in kept)
+
+
+def _wordless_ends(entries: Entries, branch: Sequence[str]) -> Iterator[str]:
+    """Yield the replies without words below the end of ``branch`` that nothing with words follows."""
+    parents, turns = entries.parents, entries.turns
+    end = branch[-1] if branch else None
+    # Of those above what has words none is an end. No link is followed twice.
+    is_end: dict[str | None, bool] = {**dict.fromkeys((None, *branch), False), end: True}
+    for key in filter(lambda key: shows_anything(turns[key]), turns):
+        above: str | None = key
+        while above not in is_end:
+            is_end[above] = False
+            above = parents.get(above) if above is not None else None
+    for key in turns:
+        path: list[str | None] = []
+        above = key
+        while above not in is_end:
+            path.append(above)
+            is_end[above] = False
+            above = parents.get(above) if above is not None else None
+        is_end.update(dict.fromkeys(path, is_end[above]))
+        if is_end[key] and key != end:
+            yield key
 
 
 def is_told_whole(entries: Entries, messages: Iterable[ParsedMessage]) -> bool:
