@@ -1,10 +1,17 @@
 -- Records that came while they, or the session they come from, were forgotten, when neither saw the other: they start
 -- excluded like any that come later. What came since builds last looked is enough.
-with late as (
+with since as (
+    -- One watermark of another cluster is void: then all are looked at.
+    select coalesce((select min(pg_snapshot_xmin(snapshot)) from memory.watermark
+                     having bool_and((system_identifier, database_oid)
+                                   = ((select system_identifier::text from pg_control_system()),
+                                      (select oid from pg_database where datname = current_database())))),
+                    '0'::xid8) as xid
+), late as (
     select record.user_id, record.agent_id, record.source_key, record.source_id, record.origin_session_id
       from orbitpilot.record as record
       left join memory.forgotten_record as known using (user_id, agent_id, source_key, source_id)
-     where record.content_xid >= coalesce((select min(pg_snapshot_xmin(snapshot)) from memory.watermark), '0'::xid8)
+     where record.content_xid >= (select xid from since)
        and not record.is_excluded
        and known.taken_back_at is null
        and (known.user_id is not null

@@ -1,4 +1,4 @@
--- What the person's sessions and account were called before, and what others have that was once theirs. Without the names.
+-- What the person's sessions and account were called before, and what others have that was once theirs; not the names.
 select 'session:' || agent_id || '/' || session_id as name, count(*)
   from memory.former_session as former
  where former.user_id = %(user)s
