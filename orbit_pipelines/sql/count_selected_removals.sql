@@ -1,12 +1,5 @@
 -- How many chunks of the selection lineage saw going, whoever took them: their bytes may still be there.
-with sessions as (
-    select agent_id, session_id
-      from unnest(%(session_agents)s::text[], %(session_ids)s::text[]) as sessions (agent_id, session_id)
-), records as (
-    select agent_id, source_key, source_id
-      from unnest(%(record_agents)s::text[], %(record_sources)s::text[], %(record_ids)s::text[])
-           as records (agent_id, source_key, source_id)
-), removals as (
+with {{selection}}, removals as (
     select from sessions
       join memory.change as change
         on (change.user_id, change.agent_id, change.source_key)

@@ -1,35 +1,9 @@
 -- A change keeps its ids, so that lineage still replays, and loses the hash of its text.
-with sessions as (
-    select agent_id, session_id
-      from unnest(%(session_agents)s::text[], %(session_ids)s::text[]) as sessions (agent_id, session_id)
-), records as (
-    select agent_id, source_key, source_id
-      from unnest(%(record_agents)s::text[], %(record_sources)s::text[], %(record_ids)s::text[])
-           as records (agent_id, source_key, source_id)
-), sources as (
-    select change.agent_id, change.source_key, change.source_id, change.build_id, change.chunk_index, change.action,
-           change.changed_at
-      from sessions
-      join memory.change as change
-        on (change.user_id, change.agent_id, change.source_key)
-         = (%(user_id)s, sessions.agent_id, 'orbitpilot.chat_history')
-       and change.source_id >= sessions.session_id || ':' and change.source_id < sessions.session_id || ';'
-     -- Session ids may hold colons too: what stands before the last one is the session's.
-     where left(change.source_id, -position(':' in reverse(change.source_id))) = sessions.session_id
-       and change.content_hash is not null
-    union all
-    select change.agent_id, change.source_key, change.source_id, change.build_id, change.chunk_index, change.action,
-           change.changed_at
-      from records
-      join memory.change as change
-        on (change.user_id, change.agent_id, change.source_key, change.source_id)
-         = (%(user_id)s, records.agent_id, records.source_key, records.source_id)
-     where change.content_hash is not null
-)
+with {{selection}}, {{selected_changes}}
 update memory.change as change
    set content_hash = null
-  from sources
+  from changes
  where (change.user_id, change.agent_id, change.source_key, change.source_id, change.build_id, change.chunk_index,
         change.action, change.changed_at)
-     = (%(user_id)s, sources.agent_id, sources.source_key, sources.source_id, sources.build_id, sources.chunk_index,
-        sources.action, sources.changed_at)
+     = (%(user_id)s, changes.agent_id, changes.source_key, changes.source_id, changes.build_id, changes.chunk_index,
+        changes.action, changes.changed_at)
