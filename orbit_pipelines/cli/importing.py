@@ -31,7 +31,8 @@ class _Outcome:
     """What became of one file: what its import did, or why nothing of it was stored.
 
     ``is_skipped``: it lies in a folder and holds no conversation, which is no failure of the others. ``passed_over``
-    counts what lies beside it, or in it, that is no data: images, pages, sounds.
+    counts what lies beside it, or in it, that is no data: images, pages, sounds. ``failed`` of the ``files`` of a
+    folder couldn't be stored.
     """
 
     file: str
@@ -40,6 +41,8 @@ class _Outcome:
     error: str | None = None
     is_skipped: bool = False
     passed_over: int = 0
+    files: int = 1
+    failed: int = 0
 
 
 @app.command("import", rich_help_panel="Chats")
@@ -86,6 +89,7 @@ def import_command(
     from orbit_pipelines.history.files import import_file
     from orbit_pipelines.history.formats.registry import AUTO, FORMATS
     from orbit_pipelines.history.formats.slack_workspace import Speakers
+    from orbit_pipelines.history.reading import STANDARD_INPUT
     from orbit_pipelines.settings import load_settings
 
     known = (AUTO, *FORMATS)
@@ -93,6 +97,8 @@ def import_command(
         raise typer.BadParameter(
             f"There is no format {format_name!r}. Known: {', '.join(known)}.", param_hint="--format"
         )
+    if paths.count(STANDARD_INPUT) > 1:
+        raise typer.BadParameter("Standard input can be read once. Name - once.", param_hint="PATH")
     settings = load_settings()
     outcomes: list[_Outcome] = []
     summaries: list[_Outcome] = []
@@ -188,7 +194,15 @@ def _sum_up(path: str, outcomes: list[_Outcome]) -> _Outcome:
         errors = [f"None of the {len(outcomes):,} files in {path} holds a conversation. {first}"]
     result = sum(results, ImportResult()) if results else None
     passed_over = sum(each.passed_over for each in outcomes)
-    return _Outcome(path, problems, result, "\nError: ".join(errors) or None, passed_over=passed_over)
+    return _Outcome(
+        path,
+        problems,
+        result,
+        "\nError: ".join(errors) or None,
+        passed_over=passed_over,
+        files=len(outcomes),
+        failed=len(errors),
+    )
 
 
 def _as_json(outcome: _Outcome) -> dict[str, Any]:
@@ -211,7 +225,11 @@ def _tell(outcome: _Outcome, *, is_quiet: bool, is_dry: bool) -> None:
         if outcome.passed_over:
             typer.echo(f"  files     {outcome.passed_over:,} others passed over")
     if outcome.error is not None:
-        what = "nothing of it was stored" if outcome.result is None else "nothing of these files was stored"
+        what = "nothing of it was stored"
+        if outcome.result is not None:
+            these = "this file" if outcome.failed == 1 else f"these {outcome.failed:,} files"
+            others = "would be stored" if is_dry else "is stored"
+            what = f"nothing of {these} was stored; what the others of its {outcome.files:,} files hold {others}"
         typer.echo(f"Error: {outcome.error}\n{outcome.file}: {what}.", err=True)
 
 

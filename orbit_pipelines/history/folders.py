@@ -34,7 +34,8 @@ def list_exports(path: str | Path) -> Folder:
     found.exports.extend(_walk(folder, found))
     if not found.exports:
         raise NoConversation(
-            f"{folder} is a folder, but nothing in it is a zip, JSON, JSON lines or Parquet, as exports are."
+            f"{folder} is a folder, but nothing in it is a zip, JSON, JSON lines or Parquet, as exports are. "
+            "Name the folder or file that the export was saved as."
         )
     return found
 

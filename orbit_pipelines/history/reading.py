@@ -37,6 +37,7 @@ LARGEST_IN_MEMORY = 512 * 2**20
 """The most bytes that what must be read to and fro may have where it can't be: a zip from a pipe, Parquet in a zip."""
 
 STANDARD_INPUT = "-"
+PIPED = "standard input"
 
 Progress = Callable[[int], None]
 """Told the number of bytes just read, each time some were."""
@@ -120,7 +121,7 @@ def open_export(path: str | Path, *, progress: Progress | None = None) -> Iterat
     report = progress or (lambda _: None)
     with ExitStack() as opened:
         if str(path) == STANDARD_INPUT:
-            yield _open_bytes("standard input", sys.stdin.buffer, report, opened)
+            yield _open_bytes(PIPED, sys.stdin.buffer, report, opened)
             return
         path = Path(path)
         # Unlike Path's, this answers for a path that can't exist.
@@ -266,10 +267,12 @@ def _list_entries(name: str, archive: zipfile.ZipFile, report: Progress) -> Expo
     companions = [entries[parts] for parts in _choose_companions(entries)]
     aside = [entries[parts] for parts in found.aside]
     if not chosen and not aside:
-        inner = f" {_shown(entries[found.zips[0]])} in it is a zip: unpack that one first." if found.zips else ""
+        advice = "Name the zip that the product's own export gave you."
+        if found.zips:
+            advice = f"{_shown(entries[found.zips[0]])} in it is a zip: unpack that one first."
         raise UnknownExportFormat(
             f"{name} is a zip of {len(entries):,} entries, but none of them is JSON, JSON lines or Parquet, as "
-            f"conversations are.{inner}"
+            f"conversations are. {advice}"
         )
     declared = 0
     for entry in (*companions, *aside, *chosen):

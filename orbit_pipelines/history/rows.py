@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
 
-from orbit_pipelines.errors import NoConversation, UnknownExportFormat
+from orbit_pipelines.errors import NoConversation, UnknownExportFormat, UnreadableExport
 from orbit_pipelines.history.json_text import CHUNK, LARGEST_VALUE, JsonText, begins_object, decode_all
 from orbit_pipelines.history.parquet import PARQUET_MAGIC, read_parquet
-from orbit_pipelines.history.reading import Document, Export, read_into_memory
+from orbit_pipelines.history.reading import PIPED, Document, Export, read_into_memory
+from orbit_pipelines.history.sniffing import HEAD, describe_stranger
 from orbit_pipelines.history.stream import Problems
 
-BROKEN_LINES_BEFORE_ANY = 100
-"""So many broken lines before the first good one, and a file is no JSON lines at all."""
+ROWS_LOOKED_AT = 10_000
+"""How far into an export its format is looked for. So many broken lines at its head, and it is no JSON lines at all."""
 
 _LIST_KEY = "conversations"
 _LIST_BEGINS = re.compile(r'"conversations"\s*:\s*\[')
@@ -50,14 +51,20 @@ def read_rows(export: Export, problems: Problems) -> Iterator[Row]:
         yield from read_document(export, number, problems)
 
 
-def read_document(export: Export, number: int, problems: Problems) -> Iterator[Row]:
+def read_document(export: Export, number: int, problems: Problems, *, is_named: bool = False) -> Iterator[Row]:
     """Yield the items of one document of ``export``; broken lines are reported and left out.
+
+    Args:
+        export: what holds it.
+        number: its place among the documents.
+        problems: told of broken lines.
+        is_named: whether somebody said what it holds: a good line is looked for to its end then.
 
     Raises:
         UnreadableExport: the document is cut short, not valid JSON, or its root is neither a list nor an object.
             Raised where that shows: the rows before it have been yielded by then.
         NoConversation: it is empty.
-        UnknownExportFormat: it is neither JSON, nor lines of it, nor Parquet.
+        UnknownExportFormat: it is neither JSON, nor lines of it, nor Parquet; what else it is is told where that shows.
     """
     document = export.documents[number]
     prefix = f"{document.name}, " if len(export.documents) > 1 else ""
@@ -68,25 +75,36 @@ def read_document(export: Export, number: int, problems: Problems) -> Iterator[R
             for place, row in enumerate(read_parquet(document.name, file), start=1):
                 yield Row(f"{prefix}row {place}", row, number)
             return
+        if (stranger := describe_stranger(buffered.peek(HEAD)[:HEAD])) is not None:
+            what, advice = stranger
+            raise UnknownExportFormat(
+                f"{document.name} is {what}, and no JSON, lines of JSON or Parquet, as conversations are. {advice}."
+            )
         with _as_text(buffered) as text:
-            yield from _read_text(document, number, text, problems, prefix)
+            yield from _read_text(document, number, text, problems, prefix, is_named=is_named)
 
 
 def _read_text(
-    document: Document, document_number: int, text: io.TextIOWrapper, problems: Problems, prefix: str
+    document: Document, document_number: int, text: io.TextIOWrapper, problems: Problems, prefix: str, *, is_named: bool
 ) -> Iterator[Row]:
     head = text.read(CHUNK)
     is_whole = len(head) < CHUNK
     if is_whole and not head.strip():
-        raise NoConversation(f"{document.name} is empty. Export or download it again.")
+        raise NoConversation(f"{document.name} is empty. {_advice(document)}")
     layout = _layout(head, is_whole=is_whole)
     if layout is _Layout.LINES:
-        for where, value, lost_lines in _read_lines(document, text, head, prefix, problems):
+        for where, value, lost_lines in _read_lines(document, text, head, prefix, problems, is_named=is_named):
             yield Row(where, value, document_number, lost_lines)
         return
     whole = JsonText(document.name, text, head)
     for number, value in enumerate(_conversations(whole), start=1):
         yield Row(f"{prefix}conversation {number}", value, document_number)
+
+
+def _advice(document: Document) -> str:
+    if document.name == PIPED:
+        return "Send an export into it, or name the file instead of -."
+    return "Export or download it again."
 
 
 # ---------------------------------------------------------------- bytes to text
@@ -210,25 +228,37 @@ def _conversations_of_object(whole: JsonText) -> Iterator[object]:
 
 
 def _read_lines(
-    document: Document, text: io.TextIOWrapper, head: str, prefix: str, problems: Problems
+    document: Document, text: io.TextIOWrapper, head: str, prefix: str, problems: Problems, *, is_named: bool
 ) -> Iterator[tuple[str, object, int]]:
-    """Yield the values of the lines, each with how many broken ones stand before it."""
+    """Yield the values of the lines, each with how many broken ones stand before it.
+
+    Of a document without a good line no line is reported: it isn't of lines.
+    """
     good = broken = lost = 0
+    unreported: Problems | None = Problems(problems.keep)
     for number, line in enumerate(_lines(text, head), start=1):
         if not line.strip():
             continue
         values, fault = _decode_line(line)
         if fault is None:
             good += 1
+            if unreported is not None:
+                problems.take(unreported)
+                unreported = None
             for value in values:
                 yield f"{prefix}line {number}", value, lost
                 lost = 0
             continue
         broken += 1
         lost += 1
-        problems.add("broken_line", f"{prefix}line {number}", f"{fault}; skipped")
-        if not good and broken == BROKEN_LINES_BEFORE_ANY:
+        (unreported or problems).add("broken_line", f"{prefix}line {number}", f"{fault}; skipped")
+        if not good and broken == ROWS_LOOKED_AT and not is_named:
             break
+    if not good and not head.strip("\0"):
+        raise UnreadableExport(
+            f"{document.name} holds NUL bytes and no data, as a download or a copy leaves it that broke off. "
+            f"{_advice(document)}"
+        )
     if not good:
         raise UnknownExportFormat(
             f"{document.name} is neither a zip, nor JSON, nor lines of JSON. Name the file that the product's own "

@@ -95,13 +95,13 @@ class Problems:
         if seen < self.keep:
             self.shown.append(Problem(kind, where, what))
 
-    def take(self, others: "Problems", of: str) -> None:
-        """Take up what the reading of one of several files came across; ``of`` names the file."""
+    def take(self, others: "Problems", of: str | None = None) -> None:
+        """Take up what another reading came across; ``of`` names the file where it was one of several."""
         shown = Counter(problem.kind for problem in self.shown)
         for problem in others.shown:
             if shown[problem.kind] < self.keep:
                 shown[problem.kind] += 1
-                self.shown.append(replace(problem, where=f"{of}: {problem.where}"))
+                self.shown.append(problem if of is None else replace(problem, where=f"{of}: {problem.where}"))
         for kind, count in others.counts.items():
             self.counts[kind] = self.counts.get(kind, 0) + count
 

@@ -77,6 +77,10 @@ def test_a_file_that_fails_leaves_the_rest_of_its_folder_alone(orbit: Orbit, fol
     assert result.exit_code == 1
     assert "sessions  3 new" in result.stdout
     assert "cut.zip begins like a zip" in result.stderr
+    said = f"{folder}: nothing of this file was stored; what the others of its 4 files hold is stored."
+    assert result.stderr.splitlines()[-1] == said
+    rehearsed = orbit("import", str(folder), "--user", "ana", "--dry-run")
+    assert rehearsed.stderr.splitlines()[-1] == said.replace("hold is", "hold would be")
 
 
 def test_the_bad_files_of_a_folder_are_named_whatever_is_in_them(orbit: Orbit, folder: Path) -> None:
@@ -87,6 +91,7 @@ def test_the_bad_files_of_a_folder_are_named_whatever_is_in_them(orbit: Orbit, f
     assert result.exit_code == 1
     for name in ("first.zip", "second.zip"):
         assert f"Error: {folder / name}: conversations.json" in result.stderr
+    assert "nothing of these 2 files was stored; what the others of its 5 files" in result.stderr
 
 
 def test_a_folder_without_a_conversation_is_a_failure(orbit: Orbit, tmp_path: Path) -> None:
@@ -102,6 +107,13 @@ def test_a_pipe_is_read_like_a_file(orbit: Orbit) -> None:
     result = orbit("import", "-", "--user", "ana", "--create-user", input=json.dumps(CHAT))
     assert result.exit_code == 0
     assert "messages  2 new" in result.stdout
+
+
+def test_standard_input_can_be_named_once(orbit: Orbit, connection: Connection) -> None:
+    result = orbit("import", "-", "-", "--user", "ana", "--create-user", input=json.dumps(CHAT))
+    assert result.exit_code == 2
+    assert "Standard input can be read once" in result.stderr
+    assert connection.execute("select count(*) from orbitpilot.account").fetchone() == (0,)
 
 
 def test_a_rehearsal_says_what_would_change_and_writes_nothing(

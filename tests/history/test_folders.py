@@ -56,8 +56,9 @@ def test_what_is_an_export_as_a_whole_is_not_taken_apart(folder: Callable[..., P
 
 
 def test_a_folder_without_exports_says_so(folder: Callable[..., Path]) -> None:
-    with pytest.raises(NoConversation, match="is a folder, but nothing"):
-        list_exports(folder("notes.md"))
+    for path in (folder(), folder("notes.md")):
+        with pytest.raises(NoConversation, match=r"is a folder, but nothing.*\. Name the folder or file that"):
+            list_exports(path)
 
 
 def test_a_folder_that_cannot_be_listed_says_so(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[P
         if lost.loses(role, messages[-1].role if messages else None):
             problems.add("lost_question", place, "a reply whose question isn't there; left out")
             continue
-        message_id = _message_id(turn, role, taken)
+        message_id = _message_id(turn, role, taken, place, problems)
         messages.append(
             ParsedMessage(
                 message_id=message_id,
@@ -102,7 +102,7 @@ def _messages(turns: Iterable[object], where: str, problems: Problems) -> list[P
     return messages
 
 
-def _message_id(turn: Mapping[str, object], role: str, taken: set[str]) -> str | None:
+def _message_id(turn: Mapping[str, object], role: str, taken: set[str], place: str, problems: Problems) -> str | None:
     """Return the turn's identifier; a question and its reply may share one, and then the second adds its role."""
     identifier = usable_id(turn.get("turn_identifier"))
     if identifier is None:
@@ -110,6 +110,7 @@ def _message_id(turn: Mapping[str, object], role: str, taken: set[str]) -> str |
     if identifier in taken:
         identifier = f"{identifier}-{role}"
     if identifier in taken:
+        problems.add("repeated_message", place, "its identifier stands more than twice; its place names it")
         return None
     taken.add(identifier)
     return identifier

@@ -96,6 +96,7 @@ def _messages(written: Iterable[object], where: str, problems: Problems) -> tupl
         message_id = _first_id(message, _MESSAGE_ID_KEYS)
         if message_id is not None and taken.setdefault(message_id, (role, content)) != (role, content):
             # An id of the request or the turn, not of the message: its place names it then.
+            problems.add("repeated_message", place, "its id stands twice, with other text; its place names it")
             message_id = None
         elif message_id is not None and any(message_id == kept.message_id for kept in messages):
             problems.add("repeated_message", place, "its id stands twice in the conversation; taken once")

@@ -63,7 +63,7 @@ def _read_chat(record: Mapping[str, object], where: str, problems: Problems) -> 
     session_id = usable_id(record.get("id")) or usable_id(chat.get("id"))
     if session_id is not None:
         where = f"conversation {session_id}"
-    nodes = _nodes(chat)
+    nodes = _nodes(chat, where, problems)
     entries = _entries(nodes, where, problems)
     leaf = usable_id(as_object(chat.get("history")).get("currentId"))
     if leaf not in nodes or as_word(nodes[leaf].get("role")) is None:
@@ -92,7 +92,7 @@ def _chat(record: Mapping[str, object]) -> Mapping[str, object]:
     return chat if isinstance(chat, dict) else record
 
 
-def _nodes(chat: Mapping[str, object]) -> dict[str, dict[str, object]]:
+def _nodes(chat: Mapping[str, object], where: str, problems: Problems) -> dict[str, dict[str, object]]:
     """Return the messages by id, without stubs; those of the flat copy only where there is no tree.
 
     What is no object is an empty one.
@@ -106,7 +106,11 @@ def _nodes(chat: Mapping[str, object]) -> dict[str, dict[str, object]]:
         if name and message and as_word(message.get("role")) is None and "parentId" not in message:
             continue
         # A usable id holds no NUL, so that the last one is nobody's parent.
-        nodes.setdefault(usable_id(name) or usable_id(message.get("id")) or f"\0{number}", message)
+        key = usable_id(name) or usable_id(message.get("id")) or f"\0{number}"
+        if key in nodes:
+            problems.add("repeated_message", f"message {number} of {where}", "its id stands twice; taken once")
+            continue
+        nodes[key] = message
     return nodes
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -25,16 +25,13 @@ from orbit_pipelines.history.formats.repeated_ids import RepeatedIds
 from orbit_pipelines.history.formats.slack_workspace import Speakers, read_workspace
 from orbit_pipelines.history.json_text import LARGEST_VALUE
 from orbit_pipelines.history.reading import Export, is_expected, open_export
-from orbit_pipelines.history.rows import Row, read_document
+from orbit_pipelines.history.rows import ROWS_LOOKED_AT, Row, read_document
 from orbit_pipelines.history.stream import ParsedSession, Problems, SessionStream
 
 AUTO = "auto"
 
-ROWS_LOOKED_AT = 10_000
-"""How far into an export its format is looked for: the first conversations may be broken."""
-
 CHARACTERS_LOOKED_AT = LARGEST_VALUE
-"""How much of it is kept meanwhile, about."""
+"""How much of an export is kept while its format is looked for, about: its first conversations may be broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,8 @@ def read_sessions(
     for name in export.nested:
         problems.add("unknown_document", name, "skipped: a zip in a zip; unpack it and import it by itself")
     repeated = RepeatedIds(problems)
-    for chosen, group in groupby(_rows_with_format(export, problems, format_name), key=itemgetter(0)):
+    other: list[Format] = []
+    for chosen, group in groupby(_rows_with_format(export, problems, format_name, other), key=itemgetter(0)):
         rows = repeated.follow(row for _, row in group)
         if chosen.name == "slack":
             sessions = slack.read(rows, problems, read_workspace(export, speakers or Speakers(), problems))
@@ -109,7 +107,7 @@ def read_sessions(
             repeated.watch(session)
             yield session
     if not found:
-        raise _no_conversation(export, problems)
+        raise _no_conversation(export, problems, format_name, other)
 
 
 def recognise(values: Iterable[object]) -> Format | None:
@@ -127,13 +125,17 @@ def holds_conversations(path: str | Path) -> bool:
         return False
 
 
-def _rows_with_format(export: Export, problems: Problems, format_name: str) -> Iterator[tuple[Format, Row]]:
+def _rows_with_format(
+    export: Export, problems: Problems, format_name: str, other: list[Format]
+) -> Iterator[tuple[Format, Row]]:
+    """Yield the rows, each with the format to read it as; ``other`` takes what one looks like that isn't as named."""
     unknown: list[ImportFailed] = []
     known = 0
     everything = replace(export, documents=export.documents + export.aside)
     for number, document in enumerate(everything.documents):
         is_aside = number >= len(export.documents)
-        rows = read_document(everything if is_aside else export, number, problems)
+        is_named = format_name != AUTO and not is_aside
+        rows = read_document(everything if is_aside else export, number, problems, is_named=is_named)
         first: list[Row] = []
         try:
             chosen = _choose_format(document.name, rows, first, format_name, is_aside=is_aside)
@@ -147,12 +149,20 @@ def _rows_with_format(export: Export, problems: Problems, format_name: str) -> I
         known += 1
         for row in chain(first, rows):
             if format_name == AUTO and not chosen.is_one and not chosen.recognises(row.value):
-                other = recognise([row.value])
-                chosen = chosen if other is None or other.is_one else other
+                better = recognise([row.value])
+                chosen = chosen if better is None or better.is_one else better
+            elif (
+                is_named
+                and not other
+                and not chosen.recognises(row.value)
+                and (seen := recognise([row.value])) is not None
+            ):
+                other.append(seen)
             yield chosen, row
     if not known and not export.documents:
         raise UnknownExportFormat(
-            f"{export.name} holds no conversations, only what products put beside them, such as {document.name}."
+            f"{export.name} holds no conversations, only what products put beside them, such as {document.name}. "
+            "Export again, with the conversations."
         )
     if not known:
         raise unknown[0]
@@ -181,7 +191,7 @@ def _recognise(name: str, rows: Iterator[Row], first: list[Row]) -> Format:
         if characters > CHARACTERS_LOOKED_AT:
             break
     if not first:
-        raise NoConversation(f"{name} holds an empty list and no conversation.")
+        raise NoConversation(f"{name} holds an empty list and no conversation. Export again, or name another file.")
     seen = next((row.value for row in first if isinstance(row.value, dict)), None)
     if seen is None:
         raise NoConversation(f"{name} holds {_describe(first[0].value)}. Is it the right file?")
@@ -204,9 +214,19 @@ def _without_advice(error: ImportFailed) -> str:
     return str(error).partition(". ")[0]
 
 
-def _no_conversation(export: Export, problems: Problems) -> NoConversation:
+def _no_conversation(export: Export, problems: Problems, format_name: str, other: Sequence[Format]) -> NoConversation:
     seen = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in problems.counts.items())
-    return NoConversation(f"{export.name} holds no conversation with a message in it ({seen or 'nothing at all'}).")
+    advice = "Export again, or name another file."
+    if format_name != AUTO and other:
+        advice = (
+            f"It was read as {format_name}, but looks like {other[0].name} ({other[0].title}): name that with "
+            "--format, or leave --format out."
+        )
+    elif format_name != AUTO:
+        advice = f"It was read as {format_name}; leave --format out to have its format looked for."
+    return NoConversation(
+        f"{export.name} holds no conversation with a message in it ({seen or 'nothing at all'}). {advice}"
+    )
 
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")

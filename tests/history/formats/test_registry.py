@@ -1,12 +1,16 @@
+import bz2
+import gzip
 import io
 import json
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from orbit_pipelines.errors import UnknownExportFormat, UnreadableExport
+from orbit_pipelines.errors import ImportFailed, NoConversation, UnknownExportFormat, UnreadableExport
+from orbit_pipelines.history import rows
 from orbit_pipelines.history.formats.registry import FORMATS, read_sessions, recognise
 from orbit_pipelines.history.reading import open_export
 from orbit_pipelines.history.stream import ParsedSession, Problems
@@ -43,10 +47,107 @@ def test_an_unknown_format_is_named_by_what_was_seen_and_never_by_its_words(read
 
 def test_a_format_can_be_named(read_text: Callable[..., Reading]) -> None:
     assert len(read_text(ROW, "openai-messages")[0]) == 1
-    with pytest.raises(UnreadableExport, match=r"no conversation with a message in it \(1 broken conversation\)"):
-        read_text(ROW, "chatgpt")
     with pytest.raises(UnknownExportFormat, match="no format 'word'"):
         read_text(ROW, "word")
+
+
+EXAMPLES = {
+    "chatgpt": {"mapping": {}},
+    "claude": {"chat_messages": []},
+    "librechat": {"conversationId": "s", "messages": []},
+    "openai-messages": ROW,
+    "openclaw": {"type": "message", "message": {"role": "user", "content": "PRIVATE"}},
+    "openwebui": {"chat": {"history": {"messages": {}}}},
+    "sharegpt": {"conversations": [{"from": "human", "value": "PRIVATE"}]},
+    "lmsys": {"conversation": [{"role": "user", "content": "PRIVATE"}]},
+    "slack": {"type": "message", "ts": "1700000000.000100", "text": "PRIVATE"},
+}
+
+
+@pytest.mark.parametrize("named", [name for name in FORMATS if name != "slack"])
+def test_a_format_that_is_named_wrongly_is_told_from_what_the_file_looks_like(
+    named: str, read_text: Callable[..., Reading]
+) -> None:
+    # WildChat's and LMSYS's rows are read alike.
+    for name, example in EXAMPLES.items():
+        if name == named or (named, name) == ("wildchat", "lmsys"):
+            continue
+        with pytest.raises(NoConversation) as raised:
+            read_text([example], named)
+        message = str(raised.value)
+        assert f"It was read as {named}, but looks like {name} (" in message
+        assert "leave --format out" in message
+        assert "PRIVATE" not in message
+
+
+def test_a_format_that_is_named_wrongly_for_what_nobody_knows_says_so(read_text: Callable[..., Reading]) -> None:
+    with pytest.raises(NoConversation, match="It was read as claude; leave --format out"):
+        read_text([{"phone": 1}], "claude")
+
+
+@pytest.mark.parametrize("format_name", ["auto", "openai-messages"])
+@pytest.mark.parametrize("line", ["{x", '{"messages": [{"role"', '{"messages": [{"role": "user", "content": "PRIV'])
+def test_any_number_of_broken_lines_may_stand_before_a_good_one(
+    line: str, format_name: str, read_text: Callable[..., Reading]
+) -> None:
+    for count in (99, 100, 2000):
+        sessions, problems = read_text("\n".join([line] * count + [json.dumps(ROW)] * 2), format_name)
+        assert len(sessions) == 2
+        assert problems.counts == {"broken_line": count}
+        assert problems.shown[0].where == "line 1"
+
+
+def test_what_is_no_json_is_given_up_unless_somebody_says_what_it_is(
+    read_text: Callable[..., Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "ROWS_LOOKED_AT", 50)
+    content = "\n".join(["{x"] * 50 + [json.dumps(ROW)])
+    with pytest.raises(UnknownExportFormat, match="nor lines of JSON"):
+        read_text(content)
+    sessions, problems = read_text(content, "openai-messages")
+    assert len(sessions) == 1
+    assert problems.counts == {"broken_line": 50}
+
+
+@pytest.mark.parametrize(
+    ("content", "seen", "advice"),
+    [
+        (gzip.compress(b"[]"), "packed with gzip", "Unpack it first"),
+        (bz2.compress(b"[]"), "packed with bzip2", "Unpack it first"),
+        (lzma.compress(b"[]"), "packed with xz", "Unpack it first"),
+        (b"7z\xbc\xaf\x27\x1c\0\4", "a 7z archive", "Unpack it first"),
+        (b"Rar!\x1a\x07\1\0", "a RAR archive", "Unpack it first"),
+        (b"conversations.json".ljust(257, b"\0") + b"ustar", "a tar archive", "Unpack it first"),
+        (b"%PDF-1.7\n1\n", "a PDF document", "own export gave you"),
+        (b"SQLite format 3\0" + bytes(100), "an SQLite database", "own export gave you"),
+        (b"\x89PNG\r\n\x1a\n", "an image", "own export gave you"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE html>\n<p>", "a web page", "own export gave you"),
+        (bytes(5000), "NUL bytes and no data", "Export or download it again"),
+    ],
+)
+def test_what_people_take_for_an_export_is_named_with_what_to_do(
+    content: bytes, seen: str, advice: str, read_text: Callable[..., Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ImportFailed, match=seen) as raised:
+        read_text(content)
+    assert advice in str(raised.value)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    with open_export("-") as export, pytest.raises(ImportFailed, match=seen):
+        list(read_sessions(export, Problems()))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '["a"]', "42", '{"messages": []}', '[{"phone": 1}]', "words"])
+def test_whatever_holds_no_conversation_is_told_with_what_to_do(
+    content: str, read_text: Callable[..., Reading]
+) -> None:
+    with pytest.raises(ImportFailed, match=r"\. (?:Export|Name|Is it the right|Known: .* name it with)"):
+        read_text(content)
+
+
+def test_an_empty_pipe_is_told_what_to_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO()))
+    with open_export("-") as export, pytest.raises(NoConversation, match="Send an export into it"):
+        list(read_sessions(export, Problems()))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +181,7 @@ def test_what_cannot_be_read_says_which_file_and_what_was_seen(
     assert raised.value.__context__ is None
 
 
-@pytest.mark.parametrize("content", [b"PRIVATE notes\n" * 200, b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100])
+@pytest.mark.parametrize("content", [b"PRIVATE notes\n" * 200, bytes(range(1, 256)) * 100])
 def test_what_is_no_json_at_all_is_no_known_format(content: bytes, read_text: Callable[..., Reading]) -> None:
     with pytest.raises(UnknownExportFormat, match="neither a zip, nor JSON, nor lines of JSON") as raised:
         read_text(content)

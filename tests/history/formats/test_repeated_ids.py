@@ -62,3 +62,37 @@ def test_a_conversation_whose_view_or_text_differs_is_reported(
 ) -> None:
     _, problems = read_text(rows)
     assert problems.counts.get("repeated_conversation", 0) == reported
+
+
+def turn(identifier: str, name: str, role: str, text: str) -> dict[str, str]:
+    return {name: identifier, "role": role, "content": text}
+
+
+QUESTION = {"role": "user", "content": "Q?"}
+NODE = {"author": {"role": "user"}, "content": {"parts": ["Q?"]}, "id": "1"}
+OF_CLAW = {"type": "message", "id": "1", "parentId": None, "message": QUESTION}
+
+TWICE = {
+    "openai-messages": {"messages": [turn("1", "id", "user", "Q?"), turn("1", "id", "assistant", "A.")]},
+    "openai-messages, the same": {"messages": [turn("1", "id", "user", "Q?"), turn("1", "id", "user", "Q?")]},
+    "wildchat": {"conversation": [turn("1", "turn_identifier", "user", text) for text in ("Q?", "R?", "S?")]},
+    "claude": {"chat_messages": [{"uuid": "1", "sender": "human", "text": "Q?"}] * 2},
+    "librechat": {"conversationId": "s", "messages": [{"messageId": "1", "isCreatedByUser": True, "text": "Q?"}] * 2},
+    "openwebui": {"chat": {"messages": [{"id": "1", **QUESTION}] * 2}},
+    "chatgpt": {"mapping": {"a": {"message": NODE}, "b": {"parent": "a", "message": NODE}}, "current_node": "b"},
+    "openclaw": [OF_CLAW, OF_CLAW],
+}
+
+
+@pytest.mark.parametrize("conversation", TWICE.values(), ids=TWICE)
+def test_a_message_id_that_stands_twice_in_a_conversation_is_reported(
+    conversation: Any, read_text: Callable[..., Reading]
+) -> None:
+    _, problems = read_text(conversation)
+    assert problems.counts == {"repeated_message": 1}
+
+
+def test_a_turn_of_a_question_and_its_reply_may_have_one_identifier(read_text: Callable[..., Reading]) -> None:
+    sides = [turn("1", "turn_identifier", role, "Tea.") for role in ("user", "assistant")]
+    _, problems = read_text({"conversation": sides})
+    assert problems.counts == {}
