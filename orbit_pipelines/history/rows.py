@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
 
-from orbit_pipelines.errors import NoConversation, UnknownExportFormat, UnreadableExport
+from orbit_pipelines.errors import BrokenDocument, NoConversation, UnknownExportFormat
 from orbit_pipelines.history.json_text import CHUNK, LARGEST_VALUE, JsonText, begins_object, decode_all
 from orbit_pipelines.history.parquet import PARQUET_MAGIC, read_parquet
 from orbit_pipelines.history.reading import PIPED, Document, Export, read_into_memory
@@ -255,7 +255,7 @@ def _read_lines(
         if not good and broken == ROWS_LOOKED_AT and not is_named:
             break
     if not good and not head.strip("\0"):
-        raise UnreadableExport(
+        raise BrokenDocument(
             f"{document.name} holds NUL bytes and no data, as a download or a copy leaves it that broke off. "
             f"{_advice(document)}"
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from orbit_pipelines.history.formats.branches import claimed_children, climb, newest_leaf
+from orbit_pipelines.history.formats.citation_marks import without_citation_marks
 from orbit_pipelines.history.formats.content import (
     as_object,
     as_word,
@@ -228,10 +229,11 @@ def _turn(key: str, node: Mapping[str, object], where: str, problems: Problems) 
         return None
     message_id = usable_id(message.get("id")) or usable_id(key)
     place = f"message {message_id} of {where}"
+    text = _text(content, place, problems)
     return Turn(
         role=role,
         message_id=message_id,
-        text=_text(content, place, problems),
+        text=without_citation_marks(text, place, problems) if role == "assistant" else text,
         sent_at=read_time(place, problems, message.get("create_time")),
         is_partial=_is_partial(message),
         is_open=message.get("end_turn") is False,

@@ -7,6 +7,7 @@ decides. Replies come as plain text, or as blocks of text, reasoning and calls t
 from collections.abc import Iterable, Iterator, Mapping
 
 from orbit_pipelines.history.formats.branches import UNREAD, UNSAID, named_parent
+from orbit_pipelines.history.formats.citation_marks import without_citation_marks
 from orbit_pipelines.history.formats.content import as_list, as_word, content_text, without_reasoning
 from orbit_pipelines.history.formats.turns import Entries, Turn, branch_in_view, first_sent, is_told_whole, split_branch
 from orbit_pipelines.history.rows import Row
@@ -127,10 +128,12 @@ def _turn(message: Mapping[str, object], role: Role, where: str, problems: Probl
     text = content_text(message.get("content"), where, problems)
     if not text.strip():
         text = content_text(message.get("text"), where, problems)
+    if role == "assistant":
+        text = without_citation_marks(without_reasoning(text), where, problems)
     return Turn(
         role=role,
         message_id=usable_id(message.get("messageId")),
-        text=without_reasoning(text) if role == "assistant" else text,
+        text=text,
         sent_at=read_time(where, problems, message.get("createdAt")),
         is_partial=message.get("unfinished") is True or message.get("finish_reason") == "incomplete",
     )
