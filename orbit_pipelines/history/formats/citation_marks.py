@@ -11,6 +11,7 @@ from orbit_pipelines.history.formats.content import as_list, as_word
 from orbit_pipelines.history.json_text import decode
 from orbit_pipelines.history.stream import Problems
 
+_ANY = re.compile("[\ue200-\ue206]")
 _MARK = re.compile(
     "(?<![ \t])(?P<space>[ \t]*+)"
     "(?:\ue200(?P<body>[^\ue200\ue201]*)\ue201"
@@ -42,12 +43,11 @@ _WORDLESS = frozenset(
 """Marks of pictures, lists of links and the like; one of any other kind that has words is reported."""
 
 _NAMING = frozenset({"entity", "product_entity"})
-_FIRST, _LAST = "\ue200", "\ue206"
 
 
 def without_citation_marks(reply: str, where: str, problems: Problems) -> str:
     """Return a reply as its reader sees it: without the marks, but with the words that some of them show."""
-    if not any(_FIRST <= letter <= _LAST for letter in reply):
+    if reply.isascii() or not _ANY.search(reply):
         return reply
     has_unknown = False
 
@@ -66,9 +66,9 @@ def without_citation_marks(reply: str, where: str, problems: Problems) -> str:
     if has_unknown:
         problems.add("unknown_content", where, "a mark of a kind that isn't known here; it was left out")
     # The line breaks that parted a mark from the rest belonged to it.
-    if _FIRST <= reply.lstrip()[:1] <= _LAST:
+    if _ANY.match(reply.lstrip()[:1]):
         shown = shown.lstrip("\n")
-    if _FIRST <= reply.rstrip()[-1:] <= _LAST:
+    if _ANY.match(reply.rstrip()[-1:]):
         shown = shown.rstrip("\n")
     return shown
 

@@ -183,6 +183,9 @@ def split_branch(
 def _wordless_ends(entries: Entries, branch: Sequence[str]) -> Iterator[str]:
     """Yield the replies without words below the end of ``branch`` that nothing with words follows."""
     parents, turns = entries.parents, entries.turns
+    wordless = [key for key, turn in turns.items() if turn is not None and not shows_anything(turn)]
+    if not wordless:
+        return
     end = branch[-1] if branch else None
     # Of those above what has words none is an end. No link is followed twice.
     is_end: dict[str | None, bool] = {**dict.fromkeys((None, *branch), False), end: True}
@@ -191,7 +194,7 @@ def _wordless_ends(entries: Entries, branch: Sequence[str]) -> Iterator[str]:
         while above not in is_end:
             is_end[above] = False
             above = parents.get(above) if above is not None else None
-    for key in turns:
+    for key in wordless:
         path: list[str | None] = []
         above = key
         while above not in is_end:
