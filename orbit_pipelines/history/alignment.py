@@ -1,12 +1,14 @@
 """What a file says of a session beside what is stored of it, where messages are named by their places alone.
 
 A place is a weak name: an empty reply that is filled later, a log of which only the newest part is left, a message
-that can be read at last, and every place behind it names another message. So the two are laid side by side by what
-they say. What says the same is the same message, with its number and its mark; what is new gets an id that no message
-of the session ever had; what was stored and is contradicted leaves the branch, as in a tree.
+that can be read at last, and every place behind it names another message; and the same chat from another source, or
+from the same one in another year, may name its messages or not. So the two are laid side by side by what they say. What
+says the same is the same message, with its number and its mark; what is new gets an id that no message of the session
+ever had; what was stored and is contradicted leaves the branch, as in a tree.
 """
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -15,6 +17,15 @@ from itertools import count, pairwise
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
 
 Token = tuple[str, ...]
+
+_NAMED_BY_PLACE = re.compile(r"m[0-9]+|.*~[0-9]*", re.DOTALL)
+"""What ids look like that were made here or by ``identify_messages``; ``find_misplaced_sessions`` has it too."""
+
+_FEW = 50
+"""So many messages that say the same are looked at when one is found elsewhere."""
+
+_ROUNDS = 3
+"""How often a file is laid beside what is stored, each time without what turned out to agree by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,8 @@ class Alignment:
 
     ``agreeing`` counts the messages that say the same, ``contradicting`` those that stand where the other says
     something else. ``has_exchange`` says whether a question and a reply are among the agreeing ones, ``is_contained``
-    whether everything that one of the two says is said by the other.
+    whether everything that one of the two says is said by the other, ``has_marked`` whether an agreeing one is marked
+    as not to be remembered.
     """
 
     ids: tuple[str, ...]
@@ -49,13 +61,16 @@ class Alignment:
     contradicting: int
     has_exchange: bool
     is_contained: bool
+    has_marked: bool
 
 
 def align(stored: Sequence[StoredTurn], said: Sequence[ParsedMessage]) -> Alignment:
     """Lay the messages of a file beside those that are stored of the session.
 
-    Messages with an id of their own (``place`` is None) are told by it, the others by role and text, in order. Where
-    both go on from the same message and say different things:
+    A message of the file whose own id (``place`` is None) is stored is told by it. All others are told by role and
+    text, in order: they are what was stored under a place or, where the file has no more to name them by, under an id.
+    Two messages with different ids of their own are never one. Where both go on from the same message and say
+    different things:
 
     - a reply that is the other's beginning, or goes on from it, is the same reply;
     - between messages that agree, as many messages of the same roles are the stored ones, edited;
@@ -95,45 +110,78 @@ class _Aligning:
     stored: Sequence[StoredTurn]
     said: Sequence[ParsedMessage]
     branch: list[StoredTurn] = field(init=False)
-    found: dict[int, StoredTurn] = field(init=False)
+    own: frozenset[str] = field(init=False)
+    held: frozenset[str] = field(init=False)
+    stored_tokens: list[Token] = field(init=False)
+    said_tokens: list[Token] = field(init=False)
+    repeated: frozenset[Token] = field(init=False)
+    found: dict[int, StoredTurn] = field(default_factory=dict)
     agreeing: set[int] = field(default_factory=set)
     left: set[str] = field(default_factory=set)
     contradicting: int = 0
 
     def __post_init__(self) -> None:
         self.branch = [turn for turn in self.stored if turn.is_active]
-        own = {message.message_id for message in self.said if message.place is None}
-
-        def of_stored(turn: StoredTurn) -> Token:
-            return (turn.message_id,) if turn.message_id in own else (turn.role or "", turn.content or "")
-
-        stored = [of_stored(turn) for turn in self.branch]
-        said = [
-            (message.message_id or "",) if message.place is None else (message.role, message.content)
+        self.own = frozenset(message.message_id or "" for message in self.said if message.place is None)
+        self.held = frozenset(turn.message_id for turn in self.stored)
+        self.stored_tokens = [self._of_stored(turn) for turn in self.branch]
+        self.said_tokens = [
+            (message.message_id or "",) if self._is_held(message) else (message.role, message.content)
             for message in self.said
         ]
-        matched = self._chain(stored, said) or match(stored, said)
+        self.repeated = _repeated(self.stored_tokens) | _repeated(self.said_tokens)
+        matched = self._chain() or [
+            (of_branch, of_said)
+            for of_branch, of_said in match(self.stored_tokens, self.said_tokens)
+            if self._may_be(self.branch[of_branch], self.said[of_said])
+        ]
+        for _ in range(_ROUNDS):
+            self._lay(matched)
+            parted = self._part_replies()
+            # A reply that agrees by chance, to another question, holds nothing in its place.
+            remaining = [pair for pair in matched if pair[1] not in parted]
+            if len(remaining) == len(matched):
+                break
+            matched = remaining
+
+    def _lay(self, matched: Sequence[tuple[int, int]]) -> None:
         self.found = {of_said: self.branch[of_branch] for of_branch, of_said in matched}
         self.agreeing = set(self.found)
+        self.left = set()
+        self.contradicting = 0
         waiting: dict[Token, list[StoredTurn]] = defaultdict(list)
         for turn in self.stored:
             if turn.role is not None and not turn.is_active:
-                waiting[of_stored(turn)].append(turn)
-        gaps = list(_gaps(matched, len(stored), len(said)))
+                waiting[self._of_stored(turn)].append(turn)
+        gaps = list(_gaps(matched, len(self.branch), len(self.said)))
         marked = {turn.pair_index for turn in self.branch if turn.not_remembered}
         for gap in gaps:
             for index in gap.stored:
                 # What stands before everything that agrees was cut off, and not put elsewhere; but no mark is lost so.
                 turn = self.branch[index]
                 if not gap.is_first or turn.not_remembered or (turn.answers is not None and turn.answers in marked):
-                    waiting[stored[index]].append(turn)
+                    replies = [
+                        turn.content or "" for turn in self.branch[index + 1 : index + 2] if turn.pair_index is None
+                    ]
+                    waiting[self._asked(self.stored_tokens[index], turn.role, replies)].append(turn)
         for gap in gaps:
-            self._take_elsewhere(gap, said, waiting)
+            self._take_elsewhere(gap, waiting)
         elsewhere = {turn.message_id for turn in self.found.values()}
         for gap in gaps:
             gap.stored = [index for index in gap.stored if self.branch[index].message_id not in elsewhere]
             self._resolve(gap)
-        self._part_replies()
+
+    def _of_stored(self, turn: StoredTurn) -> Token:
+        return (turn.message_id,) if turn.message_id in self.own else (turn.role or "", turn.content or "")
+
+    def _is_held(self, message: ParsedMessage) -> bool:
+        return message.place is None and message.message_id in self.held
+
+    def _may_be(self, turn: StoredTurn, message: ParsedMessage) -> bool:
+        """Say whether a message of the file can be a stored one, as far as their ids go."""
+        if self._is_held(message) or turn.message_id in self.own:
+            return message.place is None and turn.message_id == message.message_id
+        return message.place is not None or _NAMED_BY_PLACE.fullmatch(turn.message_id) is not None
 
     def result(self) -> Alignment:
         kept = {turn.message_id for turn in self.found.values()}
@@ -145,13 +193,15 @@ class _Aligning:
             contradicting=self.contradicting,
             has_exchange=len(roles) > 1,
             is_contained=len(self.agreeing) >= min(len(self.branch), len(self.said)),
+            has_marked=any(self.found[index].not_remembered for index in self.agreeing),
         )
 
-    def _chain(self, stored: Sequence[Token], said: Sequence[Token]) -> list[tuple[int, int]]:
+    def _chain(self) -> list[tuple[int, int]]:
         """Return the messages that were stored one under the other as the file has them; none if some aren't.
 
         The same file is the same again, whatever else says the same.
         """
+        stored, said = self.stored_tokens, self.said_tokens
         under: dict[tuple[str | None, Token], int] = {}
         for index in range(len(stored) - 1, -1, -1):
             under[self.branch[index].parent_id, stored[index]] = index
@@ -164,22 +214,34 @@ class _Aligning:
                 if following <= chain[-1]:
                     break
                 chain.append(following)
-            if len(chain) == len(said):
-                return list(zip(chain, range(len(said)), strict=True))
+            pairs = list(enumerate(chain))
+            if len(chain) == len(said) and all(self._may_be(self.branch[at], self.said[index]) for index, at in pairs):
+                return [(at, index) for index, at in pairs]
         return []
 
-    def _take_elsewhere(self, gap: _Gap, said: Sequence[Token], waiting: dict[Token, list[StoredTurn]]) -> None:
+    def _take_elsewhere(self, gap: _Gap, waiting: dict[Token, list[StoredTurn]]) -> None:
         """Find what had left the branch or stood elsewhere on it: under the same parent rather than another."""
         for index in gap.said:
-            turns = waiting.get(said[index])
+            message, token = self.said[index], self.said_tokens[index]
+            replies = [each.content for each in self.said[index + 1 : index + 2] if each.role == "assistant"]
+            keys = dict.fromkeys((token, self._asked(token, message.role, replies)))
+            turns = [turn for key in keys for turn in waiting.get(key, ())[:_FEW] if self._may_be(turn, message)]
             if not turns:
                 continue
             before = self.found.get(index - 1)
             parent_id = before.message_id if before else None
             turn = next((each for each in turns if each.parent_id == parent_id), turns[0])
-            turns.remove(turn)
+            for key in keys:
+                waiting[key] = [each for each in waiting.get(key, ()) if each is not turn]
             self.found[index] = turn
             self.agreeing.add(index)
+
+    def _asked(self, token: Token, role: str | None, replies: Sequence[str]) -> Token:
+        """Return what tells a message of the branch when it is put elsewhere, rather than asked once more.
+
+        A question that comes again and again is told by the reply to it.
+        """
+        return (*token, "", *replies) if role == "user" and token in self.repeated else token
 
     def _resolve(self, gap: _Gap) -> None:
         stored_replies, stored_rest = _part(gap.stored, [turn.role for turn in self.branch])
@@ -209,14 +271,15 @@ class _Aligning:
             one, other = self.branch[of_branch].content or "", self.said[of_said].content
             if of_said in self.found or not is_same_text("assistant", one, other):
                 return False
+            if not self._may_be(self.branch[of_branch], self.said[of_said]):
+                return False
         self._edit(*zip(*pairs, strict=True))
         self.agreeing.update(of_said for _, of_said in pairs)
         return True
 
     def _edit(self, stored: Sequence[int], said: Sequence[int]) -> None:
         for of_branch, of_said in zip(stored, said, strict=True):
-            # A message with an id of its own is never another one.
-            if self.said[of_said].place is not None:
+            if self._may_be(self.branch[of_branch], self.said[of_said]):
                 self.found[of_said] = self.branch[of_branch]
             else:
                 self._leave([of_branch])
@@ -224,8 +287,9 @@ class _Aligning:
     def _leave(self, stored: Collection[int]) -> None:
         self.left.update(self.branch[index].message_id for index in stored)
 
-    def _part_replies(self) -> None:
+    def _part_replies(self) -> set[int]:
         """Part from their stored ids the replies that the file has under another question than they answered."""
+        parted: set[int] = set()
         question: int | None = None
         has_question = False
         for index, message in enumerate(self.said):
@@ -233,21 +297,22 @@ class _Aligning:
             if message.role == "user":
                 has_question = True
                 question = turn.pair_index if turn else None
-            elif turn and message.place is not None and has_question and turn.answers != question:
+            elif turn and not self._is_held(message) and has_question and turn.answers != question:
                 del self.found[index]
                 self.agreeing.discard(index)
                 self.left.add(turn.message_id)
+                parted.add(index)
+        return parted
 
     def _ids(self) -> Iterator[str]:
-        taken = {turn.message_id for turn in self.stored}
-        taken.update(message.message_id or "" for message in self.said if message.place is None)
+        taken = {*self.held, *self.own}
         before = ""
         for index, message in enumerate(self.said):
             turn = self.found.get(index)
-            if message.place is None:
-                before = message.message_id or ""
-            elif turn is not None:
+            if turn is not None:
                 before = turn.message_id
+            elif message.place is None:
+                before = message.message_id or ""
             else:
                 before = _new_id(message.message_id or "", before, taken)
                 taken.add(before)
@@ -303,6 +368,10 @@ def _gaps(matched: Sequence[tuple[int, int]], stored: int, said: int) -> Iterato
                 is_first=a < 0,
                 is_last=next_a == stored and next_b == said,
             )
+
+
+def _repeated(tokens: Sequence[Token]) -> frozenset[Token]:
+    return frozenset(token for token, number in Counter(tokens).items() if number > 1)
 
 
 def _part(indexes: Sequence[int], roles: Sequence[str | None]) -> tuple[list[int], list[int]]:

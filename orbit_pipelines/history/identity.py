@@ -38,15 +38,22 @@ class Candidate:
     turns: Sequence[StoredTurn]
 
 
+class Begun(NamedTuple):
+    """What is known of a session that begins in a certain way.
+
+    ``digests`` are those of what its branch says, in a row; None stands for a session of which nothing is stored any
+    more.
+    """
+
+    digests: bytes | None
+    is_forgotten: bool
+
+
 class KnownSessions(Protocol):
     """What a store knows of sessions."""
 
-    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, bytes | None]]:
-        """Return every id ever given after each opening, with the digests of what its branch says, in a row.
-
-        Each is of a message's role and text, ``by_id`` of its id too; None stands for a session of which nothing is
-        stored any more.
-        """
+    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, Begun]]:
+        """Return every id ever given after each opening; digests are of a message's role and text, or its id too."""
         ...
 
     def holding(self, message_ids: Sequence[tuple[int, str]]) -> Iterator[Candidate]:
@@ -61,7 +68,7 @@ class KnownSessions(Protocol):
 class NoneKnown:
     """Knows nothing, as a store does that nothing was imported into."""
 
-    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, bytes | None]]:
+    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, Begun]]:
         """Return no id."""
         return {opening: {} for opening in openings}
 
@@ -134,21 +141,25 @@ class SessionNames:
 
     Such a session is named by a keyed digest of its first user message (of its first message if it has none) and an
     ordinal among equals. It keeps the id of the stored one that it is: that which says the same, or is its beginning
-    or goes on from it; then that which holds its messages, or, where they have no ids, says most of the same in the
-    same order. Only a few are compared, found by message ids or by questions that not everybody asks. Each stored
-    session is taken once, so that equal ones in one file stay apart.
+    or goes on from it; then that which holds its messages, or else says most of the same in the same order. Only a few
+    are compared, found by message ids or by questions that not everybody asks. Each stored session is taken once, so
+    that equal ones in one file stay apart; but of a forgotten one every further session that means it is bound.
     """
 
     hash_key: bytes
     known: KnownSessions = field(default_factory=NoneKnown)
     compared: int = 0
     """How many stored sessions were read to be compared with one of the file."""
+    bound: dict[str, str] = field(default_factory=dict)
+    """The sessions named last that mean a forgotten one whose id another session of the file has, with that id."""
     _given: set[str] = field(default_factory=set)
-    _begun: dict[tuple[str, bool], "_Begun"] = field(default_factory=dict)
+    _begun: dict[tuple[str, bool], "_SameOpening"] = field(default_factory=dict)
+    _forgotten: dict[str, "_SameOpening"] = field(default_factory=dict)
 
     def identify(self, sessions: Sequence[ParsedSession]) -> list[ParsedSession]:
         """Return the sessions, whose messages have ids, with an id on each."""
         self._given.update(session.session_id for session in sessions if session.session_id)
+        self.bound = {}
         nameless = {number: _has_ids(session) for number, session in enumerate(sessions) if not session.session_id}
         if not nameless:
             return list(sessions)
@@ -156,14 +167,25 @@ class SessionNames:
         begun = self._read_begun(openings, nameless)
         digests = {number: _digests(sessions[number], by_id=by_id) for number, by_id in nameless.items()}
         names: dict[int, str] = {}
-        for find in (_Begun.equal, _Begun.beginning, _Begun.continuing):
+        for find in (_SameOpening.equal, _SameOpening.beginning, _SameOpening.continuing):
             for number in [number for number in nameless if number not in names]:
                 name = find(begun[openings[number], nameless[number]], digests[number], self._given)
                 self._give(names, number, name)
-        self._find_candidates(sessions, nameless, openings, names)
+        meant = self._find_candidates(sessions, nameless, openings, names)
         for number, by_id in nameless.items():
-            if number not in names:
-                self._give(names, number, begun[openings[number], by_id].next_name(openings[number], self._given))
+            if number in names:
+                continue
+            opening = openings[number]
+            texts = _digests(sessions[number], by_id=False) if by_id else digests[number]
+            forgotten = meant.get(number)
+            if forgotten is None and opening in self._forgotten:
+                forgotten = self._forgotten[opening].meant_by(texts)
+            name = forgotten
+            if name is None or name in self._given:
+                name = begun[opening, by_id].next_name(opening, self._given)
+            self._give(names, number, name)
+            if forgotten is not None and name != forgotten:
+                self.bound[name] = forgotten
         return [
             replace(session, session_id=names[number]) if number in names else session
             for number, session in enumerate(sessions)
@@ -176,16 +198,22 @@ class SessionNames:
 
     def _read_begun(
         self, openings: Mapping[int, str], nameless: Mapping[int, bool]
-    ) -> Mapping[tuple[str, bool], "_Begun"]:
+    ) -> Mapping[tuple[str, bool], "_SameOpening"]:
         counts: dict[tuple[str, bool], int] = defaultdict(int)
         for number, by_id in nameless.items():
-            counts[openings[number], by_id] += 1
+            # What is forgotten is known by its texts, whatever ids these have.
+            for of_ids in {False, by_id}:
+                counts[openings[number], of_ids] += 1
         begun = {key: self._begun[key] for key in counts if key in self._begun}
         for by_id in (False, True):
             asked = [opening for opening, of_ids in counts if of_ids is by_id and (opening, by_id) not in begun]
             if asked:
                 for opening, known in self.known.begun_with(asked, by_id=by_id).items():
-                    begun[opening, by_id] = _Begun(known)
+                    begun[opening, by_id] = _SameOpening(known)
+                    forgotten = {session_id: each for session_id, each in known.items() if each.is_forgotten}
+                    if forgotten and not by_id:
+                        # As it was before this import, whatever of it came back meanwhile.
+                        self._forgotten.setdefault(opening, _SameOpening(forgotten))
         self._begun.update({key: each for key, each in begun.items() if len(each.known) + counts[key] > _MANY})
         return begun
 
@@ -195,28 +223,38 @@ class SessionNames:
         nameless: Mapping[int, bool],
         openings: Mapping[int, str],
         names: dict[int, str],
-    ) -> None:
-        """Name the sessions that are a stored one which was edited, cut or repaired; the likest are named first."""
-        rest = [number for number in nameless if number not in names]
-        matches: list[_Match] = []
-        if own := [number for number in rest if nameless[number]]:
-            asked = [
-                (number, message.message_id or "")
-                for number in own
-                for message in sessions[number].messages
-                if message.place is None
-            ]
-            matches += self._judge(self.known.holding(asked), sessions, openings, _judge_by_ids)
-        if placed := [number for number in rest if not nameless[number]]:
+    ) -> Mapping[int, str]:
+        """Name the sessions that are a stored one which was edited, cut or repaired; the likest are named first.
+
+        Return the forgotten ones that further sessions mean.
+        """
+        meant: dict[int, str] = {}
+        asked = [
+            (number, message.message_id or "")
+            for number, has_ids in nameless.items()
+            if has_ids and number not in names
+            for message in sessions[number].messages
+            if message.place is None
+        ]
+        if asked:
+            self._take(self._judge(self.known.holding(asked), sessions, openings, _judge_by_ids), names, meant)
+        if rest := [number for number in nameless if number not in names and number not in meant]:
             questions = (
                 (number, _md5(content))
-                for number in placed
+                for number in rest
                 for content in {message.content for message in sessions[number].messages if message.role == "user"}
             )
-            matches += self._judge(self.known.asking(questions), sessions, openings, _judge_by_texts)
+            self._take(self._judge(self.known.asking(questions), sessions, openings, _judge_by_texts), names, meant)
+        return meant
+
+    def _take(self, matches: Iterable["_Match"], names: dict[int, str], meant: dict[int, str]) -> None:
         for match in sorted(matches):
-            if match.number not in names and match.session_id not in self._given:
+            if match.number in names or match.number in meant:
+                continue
+            if match.session_id not in self._given:
                 self._give(names, match.number, match.session_id)
+            elif not match.is_remembered:
+                meant[match.number] = match.session_id
 
     def _judge(
         self,
@@ -226,7 +264,7 @@ class SessionNames:
         judge: "_Judge",
     ) -> Iterator["_Match"]:
         for candidate in candidates:
-            if candidate.session_id in self._given:
+            if candidate.session_id in self._given and not candidate.is_forgotten:
                 continue
             self.compared += 1
             found = judge(candidate, sessions[candidate.number].messages)
@@ -250,10 +288,10 @@ class SessionNames:
 
 
 @dataclass(slots=True)
-class _Begun:
+class _SameOpening:
     """The stored sessions of one opening, found by what they say without looking at each."""
 
-    known: Mapping[str, bytes | None]
+    known: Mapping[str, Begun]
     _equal: dict[bytes, list[str]] = field(init=False)
     _lengths: list[int] = field(init=False)
     _sorted: list[tuple[bytes, str]] = field(init=False)
@@ -264,12 +302,12 @@ class _Begun:
     def __post_init__(self) -> None:
         last_first = sorted(self.known.items(), key=lambda item: _ordinal(item[0]), reverse=True)
         self._equal = defaultdict(list)
-        for session_id, digests in last_first:
+        for session_id, (digests, _) in last_first:
             if digests:
                 self._equal[digests].append(session_id)
         self._lengths = sorted({len(digests) for digests in self._equal}, reverse=True)
-        self._sorted = sorted((digests, session_id) for session_id, digests in last_first if digests)
-        self._unknown = [session_id for session_id, digests in last_first if digests is None]
+        self._sorted = sorted((digests, session_id) for session_id, (digests, _) in last_first if digests)
+        self._unknown = [session_id for session_id, (digests, _) in last_first if digests is None]
 
     def equal(self, digests: bytes, given: Collection[str]) -> str | None:
         """Return the first free session that says the same."""
@@ -293,13 +331,25 @@ class _Begun:
         self._first_free[digests] = at
         return self._sorted[at][1] if at < len(self._sorted) and self._sorted[at][0].startswith(digests) else None
 
+    def meant_by(self, digests: bytes) -> str | None:
+        """Return the session that it says, whole, in part or and more, whoever has its id.
+
+        One of which no text is left may be whatever begins like it.
+        """
+        return (
+            self.equal(digests, ())
+            or self.beginning(digests, ())
+            or self.continuing(digests, ())
+            or _last_free(self._unknown, ())
+        )
+
     def next_name(self, opening: str, given: Collection[str]) -> str:
         """Return an id for a session that is like none.
 
         What an id was given for and isn't stored any more could be it: a deleted session comes back.
         """
         name = _last_free(self._unknown, given)
-        while name is None or name in given or (name in self.known and self.known[name] is not None):
+        while name is None or name in given or (name in self.known and self.known[name].digests is not None):
             name = f"{opening}-{self._ordinal}"
             self._ordinal += 1
         return name
@@ -330,16 +380,27 @@ class _Judge(Protocol):
 def _judge_by_texts(candidate: Candidate, said: Sequence[ParsedMessage]) -> tuple[int, int] | None:
     """Return how many messages agree and contradict, or None for two conversations.
 
-    A greeting and its answer are what two may have in common, so where anything contradicts it takes more than those;
-    of a forgotten session it doesn't: it returns under no other id.
+    A greeting and its answer are what two may have in common, so where anything contradicts it takes more than those.
+    But a forgotten session returns under no other id, whatever ids its messages have, and no marked message unmarked.
     """
+    if candidate.is_forgotten:
+        said = [replace(message, place=place) for place, message in enumerate(said)]
+    elif _holds_any(candidate, said):
+        return None
     alignment = align(candidate.turns, said)
     agreeing, contradicting = alignment.agreeing, alignment.contradicting
     if contradicting:
-        is_same = agreeing > max(contradicting, 2) or (candidate.is_forgotten and agreeing >= max(contradicting, 2))
+        is_kept_out = candidate.is_forgotten or alignment.has_marked
+        is_same = agreeing > max(contradicting, 2) or (is_kept_out and agreeing >= max(contradicting, 2))
     else:
         is_same = agreeing >= 2 and (alignment.has_exchange or alignment.is_contained)
     return (agreeing, contradicting) if is_same else None
+
+
+def _holds_any(candidate: Candidate, said: Sequence[ParsedMessage]) -> bool:
+    """Say whether a stored session has messages of these ids: by them it was judged already."""
+    own = {message.message_id for message in said if message.place is None}
+    return bool(own) and any(turn.message_id in own for turn in candidate.turns)
 
 
 def _judge_by_ids(candidate: Candidate, said: Sequence[ParsedMessage]) -> tuple[int, int] | None:

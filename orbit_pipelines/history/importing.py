@@ -115,7 +115,9 @@ def import_sessions(
         names = SessionNames(hash_key, work.stored)
         with closing(read_ahead(batch_sessions(identify_messages(sessions), batch_messages))) as batches:
             for batch in batches:
-                work.take(names.identify(batch))
+                named = names.identify(batch)
+                work.stored.bind(names.bound)
+                work.take(named)
                 if on_progress is not None:
                     on_progress(work.read)
         return work.finish()
@@ -234,7 +236,8 @@ class _Import:
         [newly_marked] = self._counts("read_stored_sessions")
         if self._read_stored_messages(is_aligned=False):
             self._align(batch)
-        self._run("leave_siblings")
+            self._run("leave_siblings")
+            self._run("leave_answers_to_reworded")
         if not is_settling:
             self._put_aside(batch)
         self._run("update_incoming_sessions")
@@ -284,18 +287,20 @@ class _Import:
         )
 
     def _align(self, batch: Sequence[ParsedSession]) -> None:
-        """Give the messages of sessions whose places have shifted the ids of what is stored of them."""
+        """Give the messages of sessions whose names have shifted the ids of what is stored of them."""
         shifted = self._run("find_misplaced_sessions").fetchall()
+        if not shifted:
+            return
         aligned = [(number, realign(batch[number], turns)) for number, _, _, turns in self.stored.branches(shifted)]
         self._conn.execute(statement("withdraw_messages"), {"numbers": [number for number, _ in aligned]})
         stage_messages(self._conn, aligned)
         self._read_stored_messages(is_aligned=True)
 
     def _read_stored_messages(self, *, is_aligned: bool) -> int:
-        """Read what is stored of the sessions that were aligned, or weren't; return how many messages are misplaced."""
+        """Read what is stored of the sessions that were aligned, or weren't; return how many messages that are."""
         parameters = {**self._key, "is_aligned": is_aligned}
-        [(misplaced,)] = self._conn.execute(statement("read_stored_messages"), parameters, prepare=False).fetchall()
-        return int(misplaced)
+        [(stored,)] = self._conn.execute(statement("read_stored_messages"), parameters, prepare=False).fetchall()
+        return int(stored)
 
     def _put_aside(self, batch: Sequence[ParsedSession]) -> None:
         """Take out of the batch what isn't stored before the whole file was seen."""

@@ -9,7 +9,7 @@ import psycopg
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.history.alignment import StoredTurn
-from orbit_pipelines.history.identity import Candidate
+from orbit_pipelines.history.identity import Begun, Candidate
 from orbit_pipelines.model import Store
 
 
@@ -25,14 +25,14 @@ class StoredSessions:
         self._key = {"user_id": store.user_id, "agent_id": store.agent_id}
         self._holds_questions: bool | None = None
 
-    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, bytes | None]]:
+    def begun_with(self, openings: Collection[str], *, by_id: bool) -> Mapping[str, Mapping[str, Begun]]:
         """Return every id ever given after each opening, with the digests of its branch; None if nothing is stored."""
-        known: dict[str, dict[str, bytes | None]] = {opening: {} for opening in openings}
+        known: dict[str, dict[str, Begun]] = {opening: {} for opening in openings}
         parameters = {**self._key, "openings": list(openings), "by_id": by_id}
-        for opening, session_id, digests in self._conn.execute(
+        for opening, session_id, digests, is_forgotten in self._conn.execute(
             statement("find_known_sessions"), parameters, prepare=False
         ):
-            known[opening][session_id] = digests
+            known[opening][session_id] = Begun(digests, is_forgotten)
         return known
 
     def holding(self, message_ids: Sequence[tuple[int, str]]) -> Iterator[Candidate]:
@@ -48,6 +48,12 @@ class StoredSessions:
                 self._conn.execute("analyze known_question")
         if self._holds_questions:
             yield from self._candidates("find_sessions_by_questions", "digests", list(digests))
+
+    def bind(self, sessions: Mapping[str, str]) -> None:
+        """Keep sessions out of memory that mean forgotten ones, which are told with each: they are forgotten too."""
+        if sessions:
+            parameters = {**self._key, "session_ids": list(sessions), "forgotten_ids": list(sessions.values())}
+            self._conn.execute(statement("bind_sessions"), parameters)
 
     def forget_questions(self) -> None:
         """Drop the working table: a caller's transaction may go on."""

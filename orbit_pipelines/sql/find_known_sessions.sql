@@ -1,6 +1,10 @@
 -- Every id that was ever given after one of these openings, with what its branch says: the digests of its messages in a
 -- row, null where nothing is stored. offset 0 has the messages looked up session by session: few are asked for at a time.
-select given.opening, given.session_id, said.digests
+select given.opening, given.session_id, said.digests,
+       exists (select
+                 from memory.tombstone as tombstone
+                where (tombstone.user_id, tombstone.agent_id, tombstone.session_id)
+                    = (%(user_id)s, %(agent_id)s, given.session_id)) as is_forgotten
   from (select asked.opening, named.session_id
           from unnest(%(openings)s::text[]) as asked (opening)
          cross join lateral (select session.session_id

@@ -27,7 +27,7 @@ grant update (in_rag) on orbitpilot.memory_source to {app};
 grant insert, update (is_visible), delete on orbitpilot.source_plan_assignment to {app};
 grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.begin_sign_in,
                           orbitpilot.change_own_password, orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.count_people_by_source,
-                          orbitpilot.slot_of, memory.trimmed, memory.restore_tombstones to {app};
+                          orbitpilot.slot_of, memory.trimmed, memory.restore_tombstones, memory.bind_sessions to {app};
 
 -- Analysts: everybody's keys, flags, numbers, times and reasons. Column by column where a table holds text, a title or
 -- a vector, so that a column added later stays closed; nothing of the cache.

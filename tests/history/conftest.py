@@ -1,14 +1,18 @@
 """What the tests of history share: conversations in a short notation, imports, and the tables as they stand."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from orbit_pipelines.history.accounts import create_account
+from orbit_pipelines.history.files import import_file
+from orbit_pipelines.history.flags import set_remembered
 from orbit_pipelines.history.importing import ImportResult, import_sessions
-from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
+from orbit_pipelines.history.stream import ParsedMessage, ParsedSession, Problems
 from orbit_pipelines.model import Store
 
 HASH_KEY = b"k" * 32
@@ -94,3 +98,48 @@ def rows(connection: psycopg.Connection[Any]) -> Callable[[], dict[str, list[tup
         }
 
     return read
+
+
+@pytest.fixture
+def import_lines(connection: psycopg.Connection[Any], store: Store, tmp_path: Path) -> Callable[..., ImportResult]:
+    """Import conversations as one file into ana's store, and commit."""
+
+    def run(*conversations: dict[str, Any], problems: Problems | None = None, **options: Any) -> ImportResult:
+        path = tmp_path / "log.jsonl"
+        path.write_text("\n".join(map(json.dumps, conversations)))
+        result = import_file(connection, store, path, hash_key=HASH_KEY, problems=problems or Problems(), **options)
+        connection.commit()
+        return result
+
+    return run
+
+
+@pytest.fixture
+def told(connection: psycopg.Connection[Any]) -> Callable[[], list[str]]:
+    """Show each session as ``q >a secret! >noted | old``: its branch, marks, and what is off the branch."""
+
+    def show() -> list[str]:
+        sessions: dict[str, tuple[list[str], list[str]]] = {}
+        for session_id, role, content, is_active, not_remembered in connection.execute(
+            "select session_id, role, content, is_active, not_remembered from orbitpilot.message"
+            " order by session_id, position, content"
+        ):
+            turn = (">" if role == "assistant" else "") + content + ("!" if not_remembered else "")
+            sessions.setdefault(session_id, ([], []))[not is_active].append(turn)
+        return sorted(" ".join(branch + (["|", *left] if left else [])) for branch, left in sessions.values())
+
+    return show
+
+
+@pytest.fixture
+def mark(connection: psycopg.Connection[Any], store: Store) -> Callable[[str], None]:
+    """Mark the messages that say something as not to be remembered."""
+
+    def run(content: str) -> None:
+        found = connection.execute(
+            "select session_id, message_id from orbitpilot.message where content = %s and role = 'user'", [content]
+        ).fetchall()
+        for session_id, message_id in found:
+            set_remembered(connection, store, session_id, message_id, remembered=False)
+
+    return run

@@ -1,86 +1,20 @@
 """Messages without ids in files that shift their places: marks, numbers and sessions follow what is said."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from orbit_pipelines.history.files import import_file
 from orbit_pipelines.history.flags import set_remembered
 from orbit_pipelines.history.importing import ImportResult
-from orbit_pipelines.history.stream import Problems
 from orbit_pipelines.model import Store
+from tests.history.lines import HUH, assistant, row, user
 
 Connection = psycopg.Connection[Any]
 Rows = Callable[[], dict[str, list[tuple[Any, ...]]]]
 ImportLines = Callable[..., ImportResult]
 Told = Callable[[], list[str]]
-
-HUH = {"role": "huh", "content": "?"}
-
-
-def user(content: str) -> dict[str, str]:
-    return {"role": "user", "content": content}
-
-
-def assistant(content: str) -> dict[str, str]:
-    return {"role": "assistant", "content": content}
-
-
-def row(turns: str, session_id: str | None = "s") -> dict[str, Any]:
-    """Write a conversation as ``"q >a q2 >"``: replies behind an arrow, what can't be read as a question mark."""
-    messages = [
-        HUH if turn == "?" else assistant(turn[1:]) if turn.startswith(">") else user(turn) for turn in turns.split()
-    ]
-    return {"messages": messages} | ({"id": session_id} if session_id else {})
-
-
-@pytest.fixture
-def import_lines(connection: Connection, store: Store, tmp_path: Path) -> ImportLines:
-    """Import conversations as one file into ana's store, and commit."""
-
-    def run(*conversations: dict[str, Any], problems: Problems | None = None) -> ImportResult:
-        path = tmp_path / "log.jsonl"
-        path.write_text("\n".join(map(json.dumps, conversations)))
-        result = import_file(connection, store, path, hash_key=b"k" * 32, problems=problems or Problems())
-        connection.commit()
-        return result
-
-    return run
-
-
-@pytest.fixture
-def told(connection: Connection) -> Told:
-    """Show each session as ``q >a secret! >noted | old``: its branch, marks, and what is off the branch."""
-
-    def show() -> list[str]:
-        sessions: dict[str, tuple[list[str], list[str]]] = {}
-        for session_id, role, content, is_active, not_remembered in connection.execute(
-            "select session_id, role, content, is_active, not_remembered from orbitpilot.message"
-            " order by session_id, position, content"
-        ):
-            turn = (">" if role == "assistant" else "") + content + ("!" if not_remembered else "")
-            sessions.setdefault(session_id, ([], []))[not is_active].append(turn)
-        return sorted(" ".join(branch + (["|", *left] if left else [])) for branch, left in sessions.values())
-
-    return show
-
-
-@pytest.fixture
-def mark(connection: Connection, store: Store) -> Callable[[str], None]:
-    """Mark the messages that say something as not to be remembered."""
-
-    def run(content: str) -> None:
-        found = connection.execute(
-            "select session_id, message_id from orbitpilot.message where content = %s and role = 'user'", [content]
-        ).fetchall()
-        for session_id, message_id in found:
-            set_remembered(connection, store, session_id, message_id, remembered=False)
-
-    return run
 
 
 @pytest.mark.parametrize("session_id", ["s", None])
@@ -162,6 +96,24 @@ def test_a_mark_follows_its_text(
     assert told() == [expected]
 
 
+@pytest.mark.parametrize("marked", [(), (0,), (2,), (0, 2, 4)])
+def test_a_log_that_repeats_its_questions_moves_on_whatever_is_marked(
+    marked: tuple[int, ...], import_lines: ImportLines, told: Told, connection: Connection, store: Store, rows: Rows
+) -> None:
+    import_lines(row("ok >a1 ok >a2 ok >a3"))
+    for place in marked:
+        set_remembered(connection, store, "s", f"m{place}", remembered=False)
+    for window in ("ok >a2 ok >a3 ok", "ok >a2 ok >a3 ok >a4", "ok >a3 ok >a4 ok >a5"):
+        import_lines(row(window))
+        before = rows()
+        assert not import_lines(row(window)).changed_anything
+        assert rows() == before
+    first, second, third = ("ok!" if place in marked else "ok" for place in (0, 2, 4))
+    assert told() == [f"{first} >a1 {second} >a2 {third} >a3 ok >a4 ok >a5"]
+    answers = connection.execute("select answers from orbitpilot.message where role = 'assistant' order by position")
+    assert answers.fetchall() == [(0,), (1,), (2,), (3,), (4,)]
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -181,6 +133,12 @@ def test_a_mark_follows_its_text(
         ),
         pytest.param(["q1 >a1 q2", "q1 q2"], "q1 >a1 q2", id="a reply is lacking"),
         pytest.param(["q >a", "q p >a"], "q p >a | >a", id="a reply under another question"),
+        pytest.param(
+            ["q1 >a1 q2 >a2", ">other qx >a2"],
+            ">other qx >a2 | q1 >a1 q2 >a2",
+            id="a reply agrees by chance, at the end",
+        ),
+        pytest.param(["q3 >Sure >more", "ok >Sure"], "ok >Sure | >more", id="another question, and one reply gone"),
     ],
 )
 def test_a_reply_never_stands_under_another_question(
@@ -198,7 +156,7 @@ def test_a_reply_never_stands_under_another_question(
         " where reply.is_active and question.is_active order by reply.position"
     ).fetchall()
     turns = files[-1].split()
-    expected_pairs = [(turns[at - 1], turn[1:]) for at, turn in enumerate(turns) if turn.startswith(">")]
+    expected_pairs = [(turns[at - 1], turn[1:]) for at, turn in enumerate(turns) if at and turn.startswith(">")]
     assert [pair for pair in answered if pair != ("q1", "a1")] == [
         pair for pair in expected_pairs if pair != ("q1", "a1")
     ]
@@ -234,6 +192,17 @@ def test_sessions_without_ids_are_told_apart_by_what_they_say(
     for file in files:
         import_lines(row(file, None))
     assert told() == expected
+
+
+@pytest.mark.parametrize(("marked", "sessions"), [("secret", 1), ("ok", 2), ("", 2)])
+def test_a_short_session_is_known_by_a_marked_message_and_another(
+    marked: str, sessions: int, import_lines: ImportLines, told: Told, mark: Callable[[str], None]
+) -> None:
+    import_lines(row("secret ok >noted", None))
+    mark(marked)
+    import_lines(row("secret ok_and_more >noted", None))
+    assert len(told()) == sessions
+    assert all("secret!" in session for session in told()) is (marked == "secret")
 
 
 @pytest.mark.parametrize(

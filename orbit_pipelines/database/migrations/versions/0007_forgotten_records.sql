@@ -170,6 +170,20 @@ create function memory.restore_tombstones(users text[], hashes text[]) returns b
     end;
 revoke execute on function memory.restore_tombstones from public;
 
+-- Sessions that an import brings under an id of their own, and that mean a forgotten one, are forgotten as that one is.
+create function memory.bind_sessions(owner text, agent text, sessions text[], forgotten text[]) returns void
+    language sql security definer set search_path = ''
+    begin atomic
+        insert into memory.tombstone (user_id, agent_id, session_id, reason)
+        select owner, agent, bound.session_id, tombstone.reason
+          from unnest(sessions, forgotten) as bound (session_id, forgotten_id)
+          join memory.tombstone as tombstone
+            on (tombstone.user_id, tombstone.agent_id, tombstone.session_id) = (owner, agent, bound.forgotten_id)
+         order by bound.session_id
+            on conflict do nothing;
+    end;
+revoke execute on function memory.bind_sessions from public;
+
 -- What keeps the records of an account out that was forgotten whole goes with it, as its sessions' tombstones do.
 create or replace function memory.drop_tombstones_of_account() returns trigger
     language plpgsql security definer set search_path = ''
