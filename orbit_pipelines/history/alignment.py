@@ -9,7 +9,7 @@ ever had; what was stored and is contradicted leaves the branch, as in a tree.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import count, pairwise
@@ -32,7 +32,8 @@ _ROUNDS = 3
 class StoredTurn:
     """A stored message, in the order of its branch; those off the branch follow it, and then those that are deleted.
 
-    Of a deleted message only the id and the pair's number are known: ``role`` and ``content`` are None.
+    Of a deleted message only the id, the pair's number and mark and perhaps a hash of its text are known: ``role`` and
+    ``content`` are None.
     """
 
     message_id: str
@@ -43,6 +44,7 @@ class StoredTurn:
     pair_index: int | None = None
     answers: int | None = None
     not_remembered: bool = False
+    text_hash: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ class Alignment:
     has_marked: bool
 
 
-def align(stored: Sequence[StoredTurn], said: Sequence[ParsedMessage]) -> Alignment:
+def align(
+    stored: Sequence[StoredTurn], said: Sequence[ParsedMessage], hash_text: Callable[[str], bytes] | None = None
+) -> Alignment:
     """Lay the messages of a file beside those that are stored of the session.
 
     A message of the file whose own id (``place`` is None) is stored is told by it. All others are told by role and
@@ -76,14 +80,15 @@ def align(stored: Sequence[StoredTurn], said: Sequence[ParsedMessage]) -> Alignm
     - between messages that agree, as many messages of the same roles are the stored ones, edited;
     - else the stored ones are left behind, and at the end of what agrees so is everything that follows them.
 
-    What only one of the two says contradicts nothing. A reply that agrees, but to another question, is another reply.
+    What only one of the two says contradicts nothing. A reply that agrees, but to another question, is another reply. A
+    question that was deleted returns where ``hash_text`` gives its hash.
     """
-    return _Aligning(stored, said).result()
+    return _Aligning(stored, said, hash_text).result()
 
 
-def realign(session: ParsedSession, stored: Sequence[StoredTurn]) -> ParsedSession:
+def realign(session: ParsedSession, stored: Sequence[StoredTurn], hash_text: Callable[[str], bytes]) -> ParsedSession:
     """Return the session with the ids of ``align``, and what it leaves behind."""
-    alignment = align(stored, session.messages)
+    alignment = align(stored, session.messages, hash_text)
     renamed = {message.message_id: new for message, new in zip(session.messages, alignment.ids, strict=True)}
     return replace(
         session,
@@ -109,6 +114,7 @@ class _Gap:
 class _Aligning:
     stored: Sequence[StoredTurn]
     said: Sequence[ParsedMessage]
+    hash_text: Callable[[str], bytes] | None
     branch: list[StoredTurn] = field(init=False)
     own: frozenset[str] = field(init=False)
     held: frozenset[str] = field(init=False)
@@ -166,6 +172,7 @@ class _Aligning:
                     waiting[self._asked(self.stored_tokens[index], turn.role, replies)].append(turn)
         for gap in gaps:
             self._take_elsewhere(gap, waiting)
+        self._return_deleted()
         elsewhere = {turn.message_id for turn in self.found.values()}
         for gap in gaps:
             gap.stored = [index for index in gap.stored if self.branch[index].message_id not in elsewhere]
@@ -235,6 +242,25 @@ class _Aligning:
                 waiting[key] = [each for each in waiting.get(key, ()) if each is not turn]
             self.found[index] = turn
             self.agreeing.add(index)
+
+    def _return_deleted(self) -> None:
+        """Find what was deleted, by the hash of its text: the one of the same name, else what is marked first."""
+        deleted: dict[bytes, list[StoredTurn]] = defaultdict(list)
+        for turn in sorted(self.stored, key=lambda turn: not turn.not_remembered):
+            if turn.role is None and turn.text_hash is not None:
+                deleted[turn.text_hash].append(turn)
+        if not deleted or self.hash_text is None:
+            return
+        for index, message in enumerate(self.said):
+            if message.role != "user" or index in self.found:
+                continue
+            text_hash = self.hash_text(message.content)
+            turns = [turn for turn in deleted.get(text_hash, ())[:_FEW] if self._may_be(turn, message)]
+            if turns:
+                turn = next((each for each in turns if each.message_id == message.message_id), turns[0])
+                deleted[text_hash].remove(turn)
+                self.found[index] = turn
+                self.agreeing.add(index)
 
     def _asked(self, token: Token, role: str | None, replies: Sequence[str]) -> Token:
         """Return what tells a message of the branch when it is put elsewhere, rather than asked once more.

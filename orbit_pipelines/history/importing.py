@@ -5,6 +5,7 @@ rules, each in the statement that keeps it, and this module their order. The sam
 the file holds a session several times: what it says of it last counts, and is compared with what is stored.
 """
 
+import hmac
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -24,11 +25,14 @@ from orbit_pipelines.history.known_sessions import StoredSessions
 from orbit_pipelines.history.put_aside import PutAside
 from orbit_pipelines.history.staging import batch_sessions, read_ahead, stage_batch, stage_messages
 from orbit_pipelines.history.stream import ParsedSession
+from orbit_pipelines.key_files import derive_key
 from orbit_pipelines.model import Reason, Store
 
 _LOGGER = logging.getLogger(__name__)
 Progress = Callable[[int], None]
 """Told how many messages were read so far, after every batch."""
+
+_HASH_BYTES = 16
 
 _TABLES = (
     "incoming_session",
@@ -110,7 +114,7 @@ def import_sessions(
         require_account(conn, store.user_id)
         # Before sessions without an id are named: what was forgotten keeps its names.
         restore_tombstones_of(conn, hash_key, [store.user_id])
-        work = _Import(conn, store, mirror)
+        work = _Import(conn, store, mirror, derive_key(hash_key, "text of a pair"))
         work.begin()
         names = SessionNames(hash_key, work.stored)
         with closing(read_ahead(batch_sessions(identify_messages(sessions), batch_messages))) as batches:
@@ -126,10 +130,11 @@ def import_sessions(
 class _Import:
     """One running import: its connection, its temporary tables and its counts."""
 
-    def __init__(self, conn: psycopg.Connection[Any], store: Store, mirror: bool) -> None:
+    def __init__(self, conn: psycopg.Connection[Any], store: Store, mirror: bool, text_key: bytes) -> None:
         self._conn = conn
         self._key = {"user_id": store.user_id, "agent_id": store.agent_id}
         self._mirror = mirror
+        self._text_key = text_key
         self.stored = StoredSessions(conn, store)
         self.read = 0
         self._aside = PutAside()
@@ -230,11 +235,13 @@ class _Import:
         """Store one batch. The order of the statements is the order of the rules; each one's file says its own."""
         if not batch:
             return
-        stage_batch(self._conn, batch)
+        stage_batch(self._conn, batch, self._hash_text)
         self._run("insert_incoming_sessions")
         self._run("lock_incoming_sessions")
         [newly_marked] = self._counts("read_stored_sessions")
-        if self._read_stored_messages(is_aligned=False):
+        has_former = self._run("read_former_pairs").rowcount > 0
+        self._conn.execute("analyze former_pair")
+        if self._read_stored_messages(is_aligned=False) or has_former:
             self._align(batch)
             self._run("leave_siblings")
             self._run("leave_answers_to_reworded")
@@ -245,9 +252,7 @@ class _Import:
         replaced, _ = self._counts("count_parting_messages")
         if replaced:
             self._run("delete_replaced_messages")
-        self._run("read_former_pairs")
         self._conn.execute("analyze stored_message (session_no, message_id)")
-        self._conn.execute("analyze former_pair")
         merged = self._counts("merge_branches")
         if merged[-1] and not is_settling:
             # Nothing is edited and nothing returns, so that something was moved.
@@ -262,6 +267,7 @@ class _Import:
             self._run("advance_pair_numbers")
         if differing:
             self._run("update_known_messages")
+            self._run("renew_text_hashes")
         _, deactivated = self._counts("count_parting_messages")
         if deactivated:
             self._run("deactivate_left_behind")
@@ -291,9 +297,12 @@ class _Import:
         shifted = self._run("find_misplaced_sessions").fetchall()
         if not shifted:
             return
-        aligned = [(number, realign(batch[number], turns)) for number, _, _, turns in self.stored.branches(shifted)]
+        aligned = [
+            (number, realign(batch[number], turns, self._hash_text))
+            for number, _, _, turns in self.stored.branches(shifted)
+        ]
         self._conn.execute(statement("withdraw_messages"), {"numbers": [number for number, _ in aligned]})
-        stage_messages(self._conn, aligned)
+        stage_messages(self._conn, aligned, self._hash_text)
         self._read_stored_messages(is_aligned=True)
 
     def _read_stored_messages(self, *, is_aligned: bool) -> int:
@@ -309,6 +318,9 @@ class _Import:
             self._conn.execute(statement("withdraw_sessions"), {"numbers": numbers})
             for number in numbers:
                 self._aside.add(batch[number])
+
+    def _hash_text(self, text: str) -> bytes:
+        return hmac.digest(self._text_key, text.encode(), "sha256")[:_HASH_BYTES]
 
     def _run(self, name: str) -> psycopg.Cursor[Any]:
         # Never prepared: a plan made for the first, small batch would serve the large ones.

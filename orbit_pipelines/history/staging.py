@@ -1,6 +1,6 @@
 """Sessions on their way into the database: cut into batches, and copied into the tables an import works on."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
@@ -9,6 +9,7 @@ import psycopg
 from orbit_pipelines.history.stream import ParsedSession
 
 T = TypeVar("T")
+HashText = Callable[[str], bytes]
 
 BATCH_CHARACTERS = 16_000_000
 """Ends a batch of long messages early, so that memory stays bounded whatever the messages hold."""
@@ -47,7 +48,7 @@ def read_ahead(batches: Iterator[T]) -> Generator[T]:
             yield cast("T", batch)
 
 
-def stage_batch(conn: psycopg.Connection[Any], batch: Sequence[ParsedSession]) -> None:
+def stage_batch(conn: psycopg.Connection[Any], batch: Sequence[ParsedSession], hash_text: HashText) -> None:
     """Copy one batch into the ``incoming_…`` tables, which are empty, and tell the planner what they hold."""
     with (
         conn.cursor() as cursor,
@@ -73,16 +74,18 @@ def stage_batch(conn: psycopg.Connection[Any], batch: Sequence[ParsedSession]) -
                 )
             )
     conn.execute("analyze incoming_session (session_no, session_id)")
-    stage_messages(conn, list(enumerate(batch)))
+    stage_messages(conn, list(enumerate(batch)), hash_text)
 
 
-def stage_messages(conn: psycopg.Connection[Any], numbered: Sequence[tuple[int, ParsedSession]]) -> None:
+def stage_messages(
+    conn: psycopg.Connection[Any], numbered: Sequence[tuple[int, ParsedSession]], hash_text: HashText
+) -> None:
     """Copy the messages of sessions, each told with its number in the batch, and what they leave behind."""
     with (
         conn.cursor() as cursor,
         cursor.copy(
             "copy incoming_message (session_no, place, message_id, parent_id, role, author, content, sent_at,"
-            " is_partial, is_placed) from stdin"
+            " is_partial, is_placed, text_hash) from stdin"
         ) as copy,
     ):
         for session_no, session in numbered:
@@ -99,6 +102,7 @@ def stage_messages(conn: psycopg.Connection[Any], numbered: Sequence[tuple[int, 
                         message.sent_at,
                         message.is_partial,
                         message.place is not None,
+                        hash_text(message.content) if message.role == "user" else None,
                     )
                 )
     with (

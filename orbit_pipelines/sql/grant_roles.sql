@@ -13,7 +13,7 @@ grant select, update (locale, time_zone) on orbitpilot.account to {app};
 grant select, delete on orbitpilot.sign_in to {app};
 grant select, insert, update, delete
    on orbitpilot.session, orbitpilot.session_participant, orbitpilot.message, orbitpilot.record to {app};
-grant select, insert, update (deleted_at, not_remembered, run_index, was_active) on memory.pair to {app};
+grant select, insert, update (deleted_at, not_remembered, run_index, was_active, text_hash) on memory.pair to {app};
 grant select on memory.chunk, memory.source_status, memory.skipped, memory.build, memory.watermark, memory.tombstone,
                 memory.forgotten_record, memory.session_admission, memory.admission_rule, memory.admission_match,
                 memory.recipe, memory.forget to {app};

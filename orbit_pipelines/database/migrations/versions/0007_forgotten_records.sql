@@ -184,6 +184,43 @@ create function memory.bind_sessions(owner text, agent text, sessions text[], fo
     end;
 revoke execute on function memory.bind_sessions from public;
 
+-- A deleted message that comes back is known by what it said, wherever a file has it: its number and its mark return with
+-- it, and with nothing else.
+alter table memory.pair add column text_hash bytea;
+comment on column memory.pair.text_hash is
+    'A keyed hash of the message''s text, made where the key is; null where that is not known, or the session is forgotten';
+
+create function memory.drop_outdated_text_hash() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        update memory.pair as p
+           set text_hash = null
+         where (p.user_id, p.agent_id, p.session_id, p.pair_index)
+             = (new.user_id, new.agent_id, new.session_id, new.pair_index)
+           and p.text_hash is not null;
+        return null;
+    end $$;
+revoke execute on function memory.drop_outdated_text_hash from public;
+create trigger text_hash_outdated after update of content on orbitpilot.message for each row
+    when (old.content is distinct from new.content and new.pair_index is not null)
+    execute function memory.drop_outdated_text_hash();
+alter table orbitpilot.message enable always trigger text_hash_outdated;
+
+create function memory.drop_forgotten_text_hashes() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        update memory.pair as p
+           set text_hash = null
+          from new_rows as n
+         where (p.user_id, p.agent_id, p.session_id) = (n.user_id, n.agent_id, n.session_id)
+           and p.text_hash is not null;
+        return null;
+    end $$;
+revoke execute on function memory.drop_forgotten_text_hashes from public;
+create trigger text_hashes_forgotten after insert on memory.tombstone
+    referencing new table as new_rows for each statement execute function memory.drop_forgotten_text_hashes();
+alter table memory.tombstone enable always trigger text_hashes_forgotten;
+
 -- What keeps the records of an account out that was forgotten whole goes with it, as its sessions' tombstones do.
 create or replace function memory.drop_tombstones_of_account() returns trigger
     language plpgsql security definer set search_path = ''
