@@ -27,9 +27,4 @@ select message.user_id, message.agent_id, message.session_id
     on (pair.user_id, pair.agent_id, pair.session_id, pair.pair_index)
      = (message.user_id, message.agent_id, message.session_id, message.pair_index)
    and pair.message_id = message.message_id and pair.deleted_at is null
- where message.role = 'user' and pair.pair_index is null
-union
-select message.user_id, message.agent_id, message.session_id
-  from looked_at
-  join orbitpilot.message as message using (user_id, agent_id, session_id)
- where message.role <> 'user' and message.not_remembered
+ where case message.role when 'user' then pair.pair_index is null else message.not_remembered end
