@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, HTTPException, Request, status
 from starlette.responses import JSONResponse, Response
 
-from orbit_pipelines.history.flags import set_record_excluded, set_remembered
 from orbit_pipelines.model import DEFAULT_AGENT, Reason, Store
 from orbit_pipelines.sources.blinks import BLINKS_SOURCE, catch_reply, list_blinks, read_blink
 from orbit_pipelines.telling.labels import Label, labels_of, record_labels_of
 from orbit_pipelines.web.conversations import find_message
+from orbit_pipelines.web.eyes import turn_blink, turn_message
 from orbit_pipelines.web.rendering import page_before, redirect, render
 from orbit_pipelines.web.urls import BLINKS, CHAT, session_url
 from orbit_pipelines.web.visits import SignedIn, Visit
@@ -42,13 +42,13 @@ def toggle_remember(
     if message.role != "user":
         raise HTTPException(status.HTTP_400_BAD_REQUEST)
     store = Store(user_id, message.agent_id)
-    change = set_remembered(
-        visit.connection, store, message.session_id, message.message_id, remembered=message.not_remembered
-    )
+    is_closed = turn_message(visit.connection, store, message.session_id, message.message_id)
+    if is_closed is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND)
     if format != "json":
         return redirect(page_before(request, next, CHAT))
     label = labels_of(visit.connection, user_id, store.agent_id, message.session_id).get(message.handle)
-    return JSONResponse({"message_id": message.handle, "not_remembered": change.is_excluded, **_told(visit, label)})
+    return JSONResponse({"message_id": message.handle, "not_remembered": is_closed, **_told(visit, label)})
 
 
 @router.post("/orbitpilot/message/catch/", name="orbitpilot_catch")
@@ -94,14 +94,13 @@ def toggle_blink(
 ) -> Response:
     """Turn a blink's own eye; memory follows at the next build."""
     store = Store(visit.user.user_id, agent)
-    blink = read_blink(visit.connection, store, blink_id)
-    if blink is None:
+    is_closed = turn_blink(visit.connection, store, blink_id)
+    if is_closed is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND)
-    change = set_record_excluded(visit.connection, store, BLINKS_SOURCE, blink_id, excluded=not blink.is_excluded)
     if format != "json":
         return redirect(page_before(request, next, BLINKS))
     label = record_labels_of(visit.connection, store.user_id, agent, BLINKS_SOURCE).get(blink_id)
-    return JSONResponse({"blink_id": blink_id, "is_excluded": change.is_excluded, **_told(visit, label)})
+    return JSONResponse({"blink_id": blink_id, "is_excluded": is_closed, **_told(visit, label)})
 
 
 @router.get("/blinks/")

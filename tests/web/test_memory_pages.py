@@ -1,7 +1,11 @@
 """The eye by HTTP: whose messages it turns, what it answers, what it writes."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from orbit_pipelines.database.connection import connect
 from tests.web.conftest import Pages
 from tests.web.everything import everything
 
@@ -81,6 +85,37 @@ def test_a_form_goes_back_to_a_page_of_this_site_only(
     answer = ann.post(REMEMBER, form, headers={"referer": referer} if referer else {})
 
     assert (answer.status_code, answer.headers["location"]) == (303, leads_to)
+
+
+def test_taps_at_once_turn_the_eye_one_after_another(pages: Pages) -> None:
+    store = pages.account("ann")
+    message, _ = pages.world.say(store, "s1", "Plums?", "> Ripe.")
+    pages.world.record(store, "blink.blinks", "b1", "Plums.")
+    ann = pages.person("ann")
+
+    for page, named in ((REMEMBER, {"message_id": pages.handle(message)}), ("/blinks/remember/", {"blink_id": "b1"})):
+        form = {"csrf_token": ann.token(), "format": "json", **named}
+        with connect(pages.world.url) as holder, ThreadPoolExecutor(6) as taps:
+            holder.execute("select from orbitpilot.message for update")
+            holder.execute("select from orbitpilot.record for update")
+            answers = [taps.submit(ann.client.post, page, data=form) for _ in range(6)]
+            wait_for_waiting(pages, 6)
+            holder.rollback()
+        closed = [
+            answer.result().json().get("not_remembered", answer.result().json().get("is_excluded"))
+            for answer in answers
+        ]
+
+        assert sorted(closed) == [False] * 3 + [True] * 3
+    assert pages.world.sql("select not_remembered from orbitpilot.message where role = 'user'") == [(False,)]
+    assert pages.world.sql("select is_excluded from orbitpilot.record") == [(False,)]
+
+
+def wait_for_waiting(pages: Pages, queries: int) -> None:
+    """Wait until so many queries stand before a row that somebody holds."""
+    waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    while pages.world.sql(waiting) != [(queries,)]:
+        time.sleep(0.02)
 
 
 def test_other_peoples_messages_are_nowhere(pages: Pages) -> None:
