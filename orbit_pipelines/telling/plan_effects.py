@@ -129,27 +129,40 @@ def count_people(connection: psycopg.Connection[Any]) -> tuple[PeopleCount, ...]
     return tuple(PeopleCount(*row) for row in connection.execute(statement("count_people_by_source")))
 
 
-def effects_of(saved: SourcesByPlan, proposed: SourcesByPlan, people: tuple[PeopleCount, ...]) -> tuple[Effect, ...]:
-    """Return who loses or gains which source at the next build if the proposal is saved; nothing else is in it.
+def effects_of(matrix: SourcesByPlan, people: tuple[PeopleCount, ...]) -> tuple[Effect, ...]:
+    """Return who loses or gains which source at the next build by the matrix, saved or proposed; nothing else is in it.
 
-    Compared with what the builds found last. People whom no build has covered are compared with what is saved: they
-    gain and lose only by the proposal. In the order of plans, then of sources.
+    Compared with what the builds found last, so that saving changes nothing about it. Whom no build has covered isn't
+    counted: there is nothing that they could lose. In the order of plans, then of sources.
     """
-    before, after = saved.statuses(), proposed.statuses()
+    unbuilt = people_without_build(people)
     counted: dict[tuple[str, str], list[PeopleCount]] = {}
     for count in people:
         counted.setdefault((count.plan_key, count.source_key), []).append(count)
     found = []
-    for plan in proposed.plans:
-        for was, will in zip(before[plan.plan_key], after[plan.plan_key], strict=True):
+    for plan_key, statuses in matrix.statuses().items():
+        for will in statuses:
             losing = gaining = 0
-            for count in counted.get((plan.plan_key, will.source_key), ()):
-                had = was.is_included if count.status is None else count.status == "included"
-                losing += count.people if had and not will.is_included else 0
-                gaining += count.people if will.is_included and not had else 0
+            for count in counted.get((plan_key, will.source_key), ()):
+                # A source that came since the last build has no status either, of people whom that build covered.
+                covered = count.people - (unbuilt.get(plan_key, 0) if count.status is None else 0)
+                losing += covered if count.status == "included" and not will.is_included else 0
+                gaining += covered if count.status != "included" and will.is_included else 0
             if losing or gaining:
-                found.append(Effect(plan.plan_key, will.source_key, losing, gaining, will.reason))
+                found.append(Effect(plan_key, will.source_key, losing, gaining, will.reason))
     return tuple(found)
+
+
+def people_without_build(people: tuple[PeopleCount, ...]) -> dict[str, int]:
+    """Return how many people of each plan no build has covered: none of the sources has a status for them."""
+    unbuilt: dict[str, int] = {}
+    sources = {count.source_key for count in people}
+    for plan_key in {count.plan_key for count in people}:
+        none_yet = {
+            count.source_key: count.people for count in people if (count.plan_key, count.status) == (plan_key, None)
+        }
+        unbuilt[plan_key] = min(none_yet.get(source, 0) for source in sources)
+    return unbuilt
 
 
 def crowded_out(matrix: SourcesByPlan) -> tuple[CrowdedOut, ...]:

@@ -21,6 +21,7 @@ from orbit_pipelines.telling.plan_effects import (
     crowded_out,
     difference,
     effects_of,
+    people_without_build,
     read_sources_by_plan,
     save_change,
 )
@@ -79,7 +80,8 @@ def _page(
         sources={source.source_key: visit.wording.source(source.source_key, source.title) for source in saved.sources},
         people=_people_by_plan(people),
         warnings=crowded_out(proposed),
-        effects=effects_of(saved, proposed, people),
+        effects=effects_of(proposed, people),
+        unbuilt=sum(people_without_build(people).values()),
         is_preview=is_preview,
         is_changed=saved != proposed,
         was_saved=was_saved,

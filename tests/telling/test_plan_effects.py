@@ -21,6 +21,7 @@ from orbit_pipelines.telling.plan_effects import (
     crowded_out,
     difference,
     effects_of,
+    people_without_build,
     read_sources_by_plan,
     save_change,
 )
@@ -41,7 +42,7 @@ EVERYBODY_BUILT = tuple(
 
 
 def effects(change: Change, people: tuple[PeopleCount, ...] = EVERYBODY_BUILT) -> list[Effect]:
-    return list(effects_of(SAVED, SAVED.changed(change), people))
+    return list(effects_of(SAVED.changed(change), people))
 
 
 def test_nothing_proposed_does_nothing() -> None:
@@ -67,9 +68,7 @@ def test_a_cap_crowds_out_the_last_sources_and_gives_them_back() -> None:
 def test_an_assignment_is_one_plans_and_none_lets_the_default_decide() -> None:
     taken = SAVED.changed(Change(assignments={("default", BLINKS): False}))
 
-    assert list(effects_of(SAVED, taken, EVERYBODY_BUILT)) == [
-        Effect("default", BLINKS, 5, 0, Reason.SOURCE_NOT_ASSIGNED)
-    ]
+    assert list(effects_of(taken, EVERYBODY_BUILT)) == [Effect("default", BLINKS, 5, 0, Reason.SOURCE_NOT_ASSIGNED)]
     assert taken.changed(Change(assignments={("default", BLINKS): None})) == SAVED
 
 
@@ -77,16 +76,26 @@ def test_what_was_saved_and_never_built_has_taken_nothing_from_anybody() -> None
     switched_off = SAVED.changed(Change(switches={BLINKS: False}))
     back_on = switched_off.changed(Change(switches={BLINKS: True}))
 
-    assert list(effects_of(switched_off, back_on, EVERYBODY_BUILT)) == []
+    assert list(effects_of(back_on, EVERYBODY_BUILT)) == []
 
 
-def test_people_whom_no_build_has_covered_are_compared_with_what_is_saved() -> None:
+@pytest.mark.parametrize("change", [Change(), Change(switches={FACTS: False}), Change(caps={"default": 1})])
+def test_people_whom_no_build_has_covered_are_told_apart_and_never_counted(change: Change) -> None:
     newcomers = tuple(PeopleCount("default", key, None, 2) for key in KEYS)
 
-    assert effects(Change(), newcomers) == []
-    assert effects(Change(switches={FACTS: False}), newcomers) == [
-        Effect("default", FACTS, 2, 0, Reason.SOURCE_SWITCHED_OFF)
-    ]
+    assert effects(change, newcomers) == []
+    assert effects(change, EVERYBODY_BUILT + newcomers) == effects(change)
+    assert people_without_build(EVERYBODY_BUILT + newcomers) == {"default": 2, "essential": 0}
+
+
+def test_a_source_that_came_since_the_last_build_is_gained_by_those_it_covered() -> None:
+    people = tuple(
+        PeopleCount("default", key, status, count)
+        for key in KEYS
+        for status, count in (([(None, 7)]) if key == FACTS else [("included", 5), (None, 2)])
+    )
+
+    assert effects(Change(), people) == [Effect("default", FACTS, 0, 5, None)]
 
 
 def test_a_cap_that_leaves_out_an_assigned_source_is_told() -> None:
@@ -134,18 +143,19 @@ def test_an_administrator_previews_saves_and_the_next_build_does_what_was_said(w
 
     with acting("root") as app:
         saved = read_sources_by_plan(app)
-        previewed = effects_of(saved, saved.changed(change), count_people(app))
+        previewed = effects_of(saved.changed(change), count_people(app))
     before = statuses(world)
     with acting("root") as app:
         assert save_change(app, change)
         assert not save_change(app, change)
+        assert effects_of(read_sources_by_plan(app), count_people(app)) == previewed
     world.build()
 
     assert previewed == (
         Effect("default", DOCUMENTS, 1, 0, Reason.SOURCE_SWITCHED_OFF),
-        Effect("essential", DOCUMENTS, 3, 0, Reason.SOURCE_SWITCHED_OFF),
-        Effect("essential", FACTS, 3, 0, Reason.SOURCE_NOT_ASSIGNED),
-        Effect("essential", CHAT_HISTORY, 0, 3, None),
+        Effect("essential", DOCUMENTS, 2, 0, Reason.SOURCE_SWITCHED_OFF),
+        Effect("essential", FACTS, 2, 0, Reason.SOURCE_NOT_ASSIGNED),
+        Effect("essential", CHAT_HISTORY, 0, 2, None),
     )
     after = statuses(world)
     moved = sorted(
