@@ -5,7 +5,7 @@ a server that stops stores it as far as it came.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
@@ -23,8 +23,8 @@ from orbit_pipelines.telling.honesty import honesty_note, read_built_sources
 from orbit_pipelines.telling.wording import Wording
 from orbit_pipelines.web.conversations import hold_running_session, read_thread
 from orbit_pipelines.web.problems import fault
-from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Spoken, Turn
-from orbit_pipelines.web.running_replies import RunningReply
+from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Responder, Spoken, Turn
+from orbit_pipelines.web.running_replies import RunningReply, StoreReply
 from orbit_pipelines.web.site import Site
 
 log = logging.getLogger(__name__)
@@ -110,35 +110,42 @@ def reply_to(site: Site, asked: Asked) -> Iterator[Piece]:
 
     Whoever stops listening stops nothing: it is made and stored all the same.
     """
-    pieces: SimpleQueue[Piece | None] = SimpleQueue()
-    # Begun here, so that a server that stops knows of it even before its thread runs.
-    reply = site.replies.begin(partial(_store_reply, site, asked), partial(pieces.put, None))
-    Thread(target=_make_reply, args=(site, asked, reply, pieces), name="reply", daemon=True).start()
-    while (piece := pieces.get()) is not None:
-        yield piece
+    return _listen(site, site.responder, partial(gather, site, asked), partial(_store_reply, site, asked))
 
 
 def reply_to_guest(site: Site, thread: tuple[Turn, ...], language: str) -> Iterator[Piece]:
-    """Yield the reply to somebody of whom nothing is stored and nothing is recalled."""
+    """Yield the reply to somebody of whom nothing is stored and nothing is recalled; it ends when they leave."""
+    return _listen(site, site.guest_responder, partial(Question, thread=thread, language=language), None)
+
+
+def _listen(site: Site, responder: Responder, ask: Callable[[], Question], store: StoreReply | None) -> Iterator[Piece]:
+    pieces: SimpleQueue[Piece | None] = SimpleQueue()
+    # Begun here, so that a server that stops knows of it even before its thread runs.
+    reply = site.replies.begin(store, partial(pieces.put, None))
+    Thread(target=_make_reply, args=(site, responder, ask, reply, pieces), name="reply", daemon=True).start()
     try:
-        has_words = False
-        for text in site.guest_responder.reply(Question(thread=thread, language=language)):
-            has_words = has_words or bool(text.strip())
-            yield Piece("text", text)
-        if not has_words:
-            yield _problem(ReplyFailed("It has no words."))
-    except Exception as error:
-        yield _problem(error)
+        while (piece := pieces.get()) is not None:
+            yield piece
+    finally:
+        reply.is_unheard.set()
 
 
-def _make_reply(site: Site, asked: Asked, reply: RunningReply, pieces: "SimpleQueue[Piece | None]") -> None:
+def _make_reply(
+    site: Site,
+    responder: Responder,
+    ask: Callable[[], Question],
+    reply: RunningReply,
+    pieces: "SimpleQueue[Piece | None]",
+) -> None:
     is_whole = False
     try:
-        for text in site.responder.reply(gather(site, asked)):
+        for text in responder.reply(ask()):
             reply.add(text)
             pieces.put(Piece("text", text))
             if site.replies.is_stopping.is_set():
                 raise ReplyFailed("The pages were stopped while it came.")
+            if reply.is_unheard.is_set() and not reply.is_stored:
+                raise ReplyFailed("Nobody listens any more.")
         if not reply.has_words:
             raise ReplyFailed("It has no words.")
         is_whole = True

@@ -4,23 +4,29 @@ from collections.abc import Callable
 from threading import Event, Lock
 from time import monotonic
 
-Store = Callable[[str, bool], None]
+StoreReply = Callable[[str, bool], None]
 """Stores a reply's text, and whether it is whole."""
 
 
 class RunningReply:
     """One reply while it is made; it is stored once, by whoever ends it first.
 
-    ``release`` lets go of whoever listens to it.
+    Without ``store`` nothing of it is kept. ``release`` lets go of whoever listens to it; ``is_unheard``: they left.
     """
 
-    def __init__(self, store: Store, release: Callable[[], None]) -> None:
+    def __init__(self, store: StoreReply | None, release: Callable[[], None]) -> None:
         self._store = store
         self.release = release
         self._said: list[str] = []
         self._lock = Lock()
         self._is_kept = False
         self.ended = Event()
+        self.is_unheard = Event()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether anything of it is to be kept."""
+        return self._store is not None
 
     @property
     def has_words(self) -> bool:
@@ -35,7 +41,7 @@ class RunningReply:
     def keep(self, *, is_whole: bool) -> None:
         """Store what came; nothing is no reply, and a second time is none either."""
         with self._lock:
-            if not self._is_kept and self.has_words:
+            if self._store is not None and not self._is_kept and self.has_words:
                 self._is_kept = True
                 self._store("".join(self._said), is_whole)
 
@@ -48,7 +54,13 @@ class RunningReplies:
         self._running: set[RunningReply] = set()
         self.is_stopping = Event()
 
-    def begin(self, store: Store, release: Callable[[], None]) -> RunningReply:
+    @property
+    def are_running(self) -> bool:
+        """Whether any is being made."""
+        with self._lock:
+            return bool(self._running)
+
+    def begin(self, store: StoreReply | None, release: Callable[[], None]) -> RunningReply:
         """Return a reply that begins."""
         reply = RunningReply(store, release)
         with self._lock:
