@@ -8,7 +8,6 @@ import psycopg
 from psycopg.rows import class_row
 
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.history.recalled import Part, cut, parts
 from orbit_pipelines.model import Store
 
 BLINKS_SOURCE = "blink.blinks"
@@ -16,7 +15,10 @@ BLINKS_SOURCE = "blink.blinks"
 
 @dataclass(frozen=True, slots=True)
 class Blink:
-    """A blink; the origins are None where it was caught from no reply."""
+    """A blink; the origins are None where it was caught from no reply.
+
+    ``origin_handle`` is that of the reply, where a thread still shows it.
+    """
 
     agent_id: str
     source_id: str
@@ -25,21 +27,18 @@ class Blink:
     is_excluded: bool
     origin_session_id: str | None
     origin_message_id: str | None
+    origin_handle: str | None
     recorded_at: datetime
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The text's stretches: recalled memory is shown as such."""
-        return parts(self.content)
 
 
 def catch_reply(
     connection: psycopg.Connection[Any], store: Store, session_id: str, message_id: str, blink_id: str
 ) -> Blink | None:
-    """Return the blink of a reply, made now unless it was before; None where the reply has no words of its own.
+    """Return the blink of a reply, made now unless it was before; None where the reply has no words.
 
-    What the reply recalled from memory is left out of it: that is in memory already. A blink caught from a pair that
-    isn't to be remembered, or from a forgotten session, starts excluded, as the reply itself is.
+    It keeps all that the person saw. What the reply recalled from memory is never learned again: building cuts it from
+    a blink as from a reply. A blink caught from a pair that isn't to be remembered, or from a forgotten session, starts
+    excluded, as the reply itself is.
 
     Args:
         connection: commits are the caller's.
@@ -54,7 +53,7 @@ def catch_reply(
         " = (%(user_id)s, %(agent_id)s, %(session_id)s, %(message_id)s) and role = 'assistant'",
         key,
     ).fetchone()
-    content = cut(row[0]) if row else ""
+    content = row[0].strip() if row else ""
     if not content:
         return None
     connection.execute(statement("catch_reply"), {**key, "blink_id": blink_id, "content": content})

@@ -10,11 +10,10 @@ from fastapi import APIRouter, Form, HTTPException, Query, Request, status
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.responses import Response, StreamingResponse
 
-from orbit_pipelines.history.recalled import parts
 from orbit_pipelines.history.stream import Role
 from orbit_pipelines.history.text import clean_text
-from orbit_pipelines.model import DEFAULT_AGENT, Store
-from orbit_pipelines.telling.labels import labels_of
+from orbit_pipelines.model import DEFAULT_AGENT, Reason, Store
+from orbit_pipelines.telling.labels import Label, labels_of
 from orbit_pipelines.web.conversations import (
     close_running_session,
     list_sessions,
@@ -145,7 +144,10 @@ def _running_thread(visit: Visit) -> dict[str, Any]:
         return _no_thread()
     store = Store(visit.person.user_id)
     session_id = running_session(visit.connection, store)
-    return _no_thread() if session_id is None else _thread(visit, store.agent_id, session_id)
+    if session_id is None:
+        return _no_thread()
+    thread = _thread(visit, store.agent_id, session_id)
+    return {**thread, "kept_out": _kept_out(thread["labels"])}
 
 
 def _thread(visit: Visit, agent_id: str, session_id: str) -> dict[str, Any]:
@@ -153,11 +155,20 @@ def _thread(visit: Visit, agent_id: str, session_id: str) -> dict[str, Any]:
     user_id = visit.user.user_id
     messages = read_thread(visit.connection, Store(user_id, agent_id), session_id)
     labels = labels_of(visit.connection, user_id, agent_id, session_id) if messages else {}
-    return {"messages": messages, "labels": labels, "agent_id": agent_id, "session_id": session_id}
+    return {"messages": messages, "labels": labels, "agent_id": agent_id, "session_id": session_id, "kept_out": None}
 
 
 def _no_thread() -> dict[str, Any]:
-    return {"messages": (), "labels": {}, "agent_id": DEFAULT_AGENT, "session_id": None}
+    return {"messages": (), "labels": {}, "agent_id": DEFAULT_AGENT, "session_id": None, "kept_out": None}
+
+
+def _kept_out(labels: dict[str, Label]) -> Reason | None:
+    """Return why memory takes nothing of the running session, if that is the session's own doing.
+
+    The notice under the composer knows the plan and no session, so it goes on saying that conversations are remembered.
+    """
+    reason = next((label.standing.reason for label in reversed(labels.values())), None)
+    return reason if reason in (Reason.SESSION_FORGOTTEN, Reason.NOT_ADMITTED) else None
 
 
 def _guest_thread(posted: str) -> tuple[Turn, ...]:
@@ -182,7 +193,7 @@ def _guest_page(visit: Visit, turns: tuple[Turn, ...], pieces: list[Piece]) -> R
         visit,
         "chat.html",
         problem=any(piece.kind == "problem" for piece in pieces),
-        guest_thread=[{"role": turn.role, "text": turn.text, "parts": parts(turn.text)} for turn in shown],
+        guest_thread=shown,
         guest_json=_kept_by_page(shown),
         **_no_thread(),
     )

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.history.recalled import Part, beginning, parts
+from orbit_pipelines.history.recalled import beginning
 from orbit_pipelines.history.stream import Role
 from orbit_pipelines.model import Store
 
@@ -42,11 +42,6 @@ class ThreadMessage:
     blink_id: str | None
     is_blink_excluded: bool | None
     is_blink_from_forgotten: bool | None
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The text's stretches: recalled memory is shown as such."""
-        return parts(self.content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from orbit_pipelines.web.csrf import FIELD, csrf_token
 from orbit_pipelines.web.language import LANGUAGES, shown_day, shown_moment
+from orbit_pipelines.web.shown_text import own_beginnings, own_headings, shown_text
 from orbit_pipelines.web.static_files import ICONS, static_url
 from orbit_pipelines.web.urls import thread_url
 from orbit_pipelines.web.visits import Visit
@@ -23,8 +24,8 @@ def render(visit: Visit, template: str, /, *, status_code: int = 200, **context:
     """Return a page, or a part of one, in the visitor's language.
 
     Every template has ``visit``, ``person``, ``t`` (the wordings), ``csrf_field()`` for each form, ``language``,
-    ``moment`` and ``day`` (dates in the person's zone), ``icon``, ``static_url``, ``thread_url`` and ``path`` beside
-    its ``context``.
+    ``moment`` and ``day`` (dates in the person's zone), ``icon``, ``static_url``, ``thread_url``, ``path`` and those of
+    ``shown_text`` beside its ``context``.
     """
     language, zone, token = visit.language, visit.zone, csrf_token(visit.request)
     page = _environment.get_template(template).render(
@@ -92,7 +93,14 @@ def _make_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(icon=icon, static_url=static_url, thread_url=thread_url)
+    environment.globals.update(
+        icon=icon,
+        static_url=static_url,
+        thread_url=thread_url,
+        shown_text=shown_text,
+        own_headings=own_headings,
+        own_beginnings=own_beginnings,
+    )
     return environment
 
 

@@ -90,3 +90,18 @@ def test_memory_keeps_a_person_s_own_words_alone_and_the_history_everything(worl
         ("", "not_remembered", "recalled_block"),
     ]
     assert world.sql("select count(*) from orbitpilot.message where content like '%LEARNED%'") == [(5,)]
+
+
+def test_memory_learns_no_block_from_a_record_of_any_source(world: World) -> None:
+    me = world.account("me")
+    for source in ("blink.blinks", "files.documents", "profile.facts"):
+        world.record(me, source, f"{source} whole", f"{BLOCK}\nMine.\n{BLOCK}")
+        world.record(me, source, f"{source} empty", BLOCK)
+        world.record(me, source, f"{source} titled", BLOCK)
+        world.sql("update orbitpilot.record set title = 'Plums' where source_id = %s", f"{source} titled")
+    world.build()
+
+    assert set(world.contents().values()) == {"Mine.", "Plums"}
+    assert len(world.contents()) == 6
+    assert list(world.skips().values()) == ["recalled_block"] * 3
+    assert world.sql("select count(*) from orbitpilot.record where content like '%LEARNED%'") == [(9,)]

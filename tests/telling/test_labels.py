@@ -208,7 +208,7 @@ def test_recalled_memory_is_not_remembered_again(world: World, acting: Acting, a
     world.say(ann, "s1", f"{BEGIN}\nPlums are ripe.\n{END}")
     world.build()
 
-    assert said(acting, ann) == ["Not in memory. Only repeats what memory had recalled"]
+    assert said(acting, ann) == ["Not in memory. Nothing new in it: it only quotes memory or the conversation"]
 
 
 def test_a_session_that_contradicts_itself_keeps_what_it_had_and_takes_nothing_new(

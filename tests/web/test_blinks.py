@@ -1,12 +1,17 @@
 """Catch, and the page of a person's blinks."""
 
+import re
+from collections.abc import Callable
+
 import pytest
 
 from orbit_pipelines.forgetting.selection import ForgetRequest, Selectors
 from orbit_pipelines.forgetting.service import forget
 from orbit_pipelines.history.recalled import wrap
 from orbit_pipelines.model import Store
+from orbit_pipelines.web.responders.offline import OfflineResponder
 from tests.web.conftest import Browser, Pages
+from tests.web.test_status_pages import words
 
 CATCH, TURN = "/orbitpilot/message/catch/", "/blinks/remember/"
 ANN = Store("ann")
@@ -47,6 +52,24 @@ def test_a_reply_becomes_a_blink_that_knows_where_it_is_from(pages: Pages) -> No
     assert "Caught as a blink" in thread
     assert CATCH not in thread
     assert "They are ripe." in ann.get("/blinks/").text
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_a_blink_leads_back_to_its_reply_where_a_thread_still_shows_it(is_shown: bool, pages: Pages) -> None:
+    ann = pages.person("ann")
+    _, reply = pages.world.say(ANN, "s1", "Plums?", "> Ripe.")
+    pages.world.record(ANN, "blink.blinks", "imported", "Ripe plums.")
+    pages.world.sql(
+        "update orbitpilot.record set origin_session_id = 's1', origin_message_id = %s where source_id = 'imported'",
+        reply,
+    )
+    pages.world.sql("update orbitpilot.message set is_active = %s where message_id = %s", is_shown, reply)
+
+    leads_to = re.findall(r'href="(/orbitpilot/session/[^"]+)"', ann.get("/blinks/").text)
+
+    anchor = f"#m-{pages.handle(reply)}" if is_shown else ""
+    assert leads_to == [f"/orbitpilot/session/?agent=orbitpilot&amp;session=s1{anchor}"]
+    assert (f'id="m-{pages.handle(reply)}"' in ann.get("/orbitpilot/session/?session=s1").text) == is_shown
 
 
 def test_a_form_goes_back_to_its_page(pages: Pages) -> None:
@@ -119,16 +142,57 @@ def test_a_message_excluded_later_leaves_the_blink_under_its_own_eye(pages: Page
     assert pages.world.contents() == {}
 
 
-def test_what_a_reply_recalled_is_not_caught(pages: Pages) -> None:
+def test_a_blink_keeps_what_was_seen_and_what_it_recalled_is_never_learned(pages: Pages) -> None:
     ann = pages.person("ann")
-    _, reply, _, nothing = pages.world.say(
-        ANN, "s1", "Plums?", f"> Ripe.\n{wrap('You grow plums.')}", "Pears?", f"> {wrap('You grow pears.')}"
+    _, reply, _, quoting, _, silent = pages.world.say(
+        ANN, "s1", *("Plums?", f"> Ripe.\n{wrap('You grow plums.')}"), *("Pears?", f"> {wrap('Grow pears.')}"), "?", ">"
+    )
+    why = "Nothing new in it: it only quotes memory or the conversation"
+
+    some, none = catch(pages, ann, reply), catch(pages, ann, quoting)
+    pages.world.build()
+
+    shown = words(ann.get("/blinks/").text)
+    assert "Ripe. Recalled from memory: You grow plums." in shown
+    assert "Recalled from memory: Grow pears." in shown
+    assert (some["label"], none["label"]) == ("Remembered, from the next build on", f"Not in memory. {why}")
+    assert why in shown
+    assert pages.world.contents() == {
+        "s1:0": "Plums?\n\nRipe.",
+        "s1:1": "Pears?",
+        "s1:2": "?",
+        some["blink_id"]: "Ripe.",
+    }
+    assert pages.world.skips() == {none["blink_id"]: "recalled_block"}
+    assert ann.post(CATCH, {"message_id": pages.handle(silent)}).status_code == 400
+
+
+def test_an_offline_reply_is_kept_as_it_was_seen_and_teaches_memory_nothing(new_pages: Callable[..., Pages]) -> None:
+    pages = new_pages()
+    object.__setattr__(pages.app.state.site, "responder", OfflineResponder())
+    pages.world.say(pages.account("ann"), "s1", "I grow plums.", "> Good.")
+    pages.world.build()
+    ann = pages.person("ann")
+    hushed = ann.say("My plums are hidden, and it is code 4711.")
+    pages.world.sql("update orbitpilot.message set not_remembered = true where content like '%4711.'")
+    ann.say("Which plums?")
+    assert hushed.status_code == 200
+    replies = pages.world.sql(
+        "select message_id from orbitpilot.message where role = 'assistant' and session_id <> 's1' order by position"
     )
 
-    catch(pages, ann, reply)
+    for (reply,) in replies:
+        catch(pages, ann, reply)
+    pages.world.build()
 
-    assert pages.world.sql("select content from orbitpilot.record") == [("Ripe.",)]
-    assert ann.post(CATCH, {"message_id": pages.handle(nothing)}).status_code == 400
+    told = "I am no language model: I only quote what I find. From your memory: Chat history: I grow plums."
+    quoted = "You said earlier in this conversation: – My plums are hidden, and it is code 4711."
+    for page in ("/orbitpilot/", "/blinks/"):
+        shown = words(ann.get(page).text)
+        assert told in shown
+        assert quoted in shown
+        assert "Recalled from memory" not in shown
+    assert sorted(pages.world.contents().values()) == ["I grow plums.\n\nGood.", "Which plums?"]
 
 
 def test_a_blinks_eye_is_its_owners(pages: Pages) -> None:

@@ -3,14 +3,21 @@
 import re
 from collections.abc import Iterator
 from threading import Event
+from typing import Literal
 
 import pytest
 from playwright.sync_api import ConsoleMessage, Page, expect, sync_playwright
 
+from orbit_pipelines.forgetting.selection import ForgetRequest, Selectors
+from orbit_pipelines.forgetting.service import forget
+from orbit_pipelines.history.recalled import wrap
 from orbit_pipelines.model import Store
+from orbit_pipelines.sources.blinks import catch_reply
+from orbit_pipelines.web.responders.offline import OfflineResponder
 from orbit_pipelines.web.responders.protocol import Question
 from tests.web.browsing import CHROMIUM, FLAGS, TIMEOUT, Visitors, needs_browser, serving
 from tests.web.conftest import Pages
+from tests.web.contrast import faint_texts
 from tests.web.everything import everything
 
 pytestmark = needs_browser
@@ -50,6 +57,112 @@ def say(page: Page, text: str, *, within: str = "main") -> None:
     """Say something in a composer."""
     page.locator(f"{within} textarea").fill(text)
     page.locator(within).get_by_role("button", name="Send").click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read_on_every_page_in_both_schemes(
+    pages: Pages, visitors: Visitors, scheme: Literal["light", "dark"]
+) -> None:
+    world, ann = pages.world, Store("ann")
+    hushed, reply, *_ = world.say(ann, "s1", "Plums?", f"> Ripe.\n{wrap('You grow plums.')}", "Pears?", "> Not yet.")
+    world.say(ann, "s2", "Figs?", "> Soon.")
+    world.remember(ann, "s1", hushed, remembered=False)
+    catch_reply(world.connection, ann, "s1", reply, pages.handle(reply))
+    world.sql("update orbitpilot.account set is_admin = true")
+    world.sql("update orbitpilot.plan set included_sources = 3")
+    world.build()
+    forget(world.connection, world.settings, ForgetRequest(Selectors("ann", sessions=("s2",))))
+    world.sql("update orbitpilot.session set channel = 'orbitpilot.web' where session_id = 's2'")
+    world.sql("update orbitpilot.plan set included_sources = 1")
+    guest = visitors.guest(color_scheme=scheme)
+    person = visitors.person("ann", color_scheme=scheme, viewport={"width": 700, "height": 900})
+    faint = {}
+
+    for page, paths in (
+        (guest, ("/orbitpilot/", "/sign-in/", "/sign-up/", "/nowhere/")),
+        (person, ("/orbitpilot/", "/orbitpilot/sessions/", "/orbitpilot/session/?session=s1", "/blinks/")),
+        (person, ("/memory/", "/account/", "/account/?saved=true", "/admin/sources/", "/admin/sources/?saved=true")),
+    ):
+        for path in paths:
+            page.goto(path)
+            if page.locator("details[data-dock]").count():
+                page.locator("details[data-dock] summary").click()
+                expect(page.locator("details[data-dock] textarea")).to_be_focused()
+            page.locator("[data-problem]").evaluate_all(
+                "all => all.forEach((each) => { each.hidden = false; each.append('No.'); })"
+            )
+            faint[path] = faint_texts(page)
+    person.get_by_role("button", name="Show what this does").click()
+    expect(person.get_by_role("heading", name="What the next build will do if you save")).to_be_visible()
+    faint["/admin/sources/preview/"] = faint_texts(person)
+
+    assert {path: texts for path, texts in faint.items() if texts} == {}
+
+
+def test_all_that_stands_on_a_page_once_there_are_messages_stands_there_after_the_first(
+    pages: Pages, visitors: Visitors
+) -> None:
+    page = visitors.person("ann")
+    expect(page.get_by_role("button", name="Close this conversation")).to_be_hidden()
+    shown = (
+        "[...document.querySelectorAll('main *')].filter((each) => each.checkVisibility())"
+        ".map((each) => [each.tagName, each.id, each.className, each.getAttribute('href'), each.dataset.state].join())"
+    )
+
+    say(page, "Plums?")
+    expect(page.locator("main .orbit-label")).to_have_count(1)
+    expect(page.locator("main [data-coming]")).to_have_count(0)
+    without_reloading = page.evaluate(shown)
+    page.reload()
+    assert page.evaluate(shown) == without_reloading
+    expect(page.get_by_text("Say something to begin a conversation.")).to_be_hidden()
+    page.get_by_role("button", name="Close this conversation").click()
+    expect(page.locator("main")).to_contain_text("closed on")
+
+
+@pytest.mark.parametrize("place", ["main", "details[data-dock]"])
+def test_the_keyboard_stays_at_every_control_of_a_thread_that_is_pressed(
+    pages: Pages, visitors: Visitors, place: str
+) -> None:
+    pages.world.say(Store("ann"), "s1", "Plums?", "> Ripe.", "Pears?", "> Not yet.")
+    pages.world.sql("update orbitpilot.session set channel = 'orbitpilot.web'")
+    page = visitors.person("ann")
+    if place != "main":
+        page.goto("/blinks/")
+        page.locator(f"{place} summary").click()
+    controls = page.locator(f"{place} .orbit-cluster button")
+    expect(controls).to_have_count(4)
+    focused = "[document.activeElement.id, document.activeElement.closest('li')?.id]"
+
+    for control, turn in controls.evaluate_all("all => all.map((each) => [each.id, each.closest('li').id])"):
+        page.locator(f"#{control}").focus()
+        with page.expect_response("**/orbitpilot/thread/*"):
+            page.keyboard.press("Enter")
+        expect(page.locator(f"#{control}")).to_be_focused()
+        assert page.evaluate(focused) == [control, turn]
+    expect(page.locator(place).get_by_role("link", name="Caught as a blink")).to_have_count(2)
+
+
+def test_the_docked_window_fits_a_low_screen_and_closes_by_escape(pages: Pages, visitors: Visitors) -> None:
+    pages.world.say(Store("ann"), "s1", *["Plums?", "> Ripe."] * 6)
+    pages.world.sql("update orbitpilot.session set channel = 'orbitpilot.web'")
+    page = visitors.person("ann", viewport={"width": 640, "height": 360})
+    page.goto("/blinks/")
+    dock = page.locator("details[data-dock]")
+    dock.locator("summary").click()
+    expect(dock.locator(".orbit-label")).to_have_count(6)
+
+    box = dock.bounding_box()
+    assert box is not None
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 360
+    for inside in (dock.locator("summary"), dock.locator(".orbit-notice a"), dock.locator("textarea")):
+        inside.scroll_into_view_if_needed()
+        expect(inside).to_be_in_viewport(ratio=1)
+    dock.locator("textarea").focus()
+    page.keyboard.press("Escape")
+    expect(dock.locator("textarea")).to_be_hidden()
+    expect(dock.locator("summary")).to_be_focused()
 
 
 def test_a_reply_is_streamed_and_the_eye_and_catch_work_by_keyboard(pages: Pages, visitors: Visitors) -> None:
@@ -275,6 +388,25 @@ def test_recalled_memory_is_told_by_a_word_while_a_reply_streams_and_after(pages
     mine = page.locator("main .orbit-turn-user")
     expect(mine.locator("blockquote")).to_have_text("Recalled from memory:You grow plums.")
     expect(page.locator("main [data-guest-turns]")).not_to_contain_text("[[orbit")
+
+
+def test_a_quotation_of_the_thread_is_told_as_such_while_it_streams_and_after(pages: Pages, visitors: Visitors) -> None:
+    object.__setattr__(pages.app.state.site, "responder", OfflineResponder())
+    object.__setattr__(pages.app.state.site, "guest_responder", OfflineResponder())
+    expected = [
+        "I am no language model: I only quote what I find.\n\nYour memory has nothing for this question.",
+        "– Ripe plums?",
+    ]
+    for page in (visitors.guest(), visitors.person("ann")):
+        page.goto("/orbitpilot/")
+        say(page, "Ripe plums?")
+        expect(page.locator("main").get_by_role("button", name="Send")).to_be_enabled()
+        say(page, "And plums?")
+        reply = page.locator("main .orbit-turn-assistant").last
+        expect(reply.locator("blockquote")).to_have_text("You said earlier in this conversation:– Ripe plums?")
+        expect(reply.locator(".orbit-text")).to_have_text(expected)
+    page.reload()
+    expect(page.locator("main .orbit-turn-assistant").last.locator(".orbit-text")).to_have_text(expected)
 
 
 def test_an_eye_is_large_enough_to_be_tapped(pages: Pages, visitors: Visitors) -> None:

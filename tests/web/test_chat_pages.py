@@ -10,7 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from orbit_pipelines.forgetting.selection import ForgetRequest, Selectors
+from orbit_pipelines.forgetting.service import forget
 from orbit_pipelines.model import Store
+from orbit_pipelines.telling.wording import Wording
 from orbit_pipelines.web.replying import reply_to, store_question
 from orbit_pipelines.web.responders.offline import OfflineResponder
 from orbit_pipelines.web.responders.protocol import Question, ReplyFailed
@@ -308,25 +311,10 @@ def test_what_a_reply_quotes_from_memory_is_shown_as_such_and_never_learned_agai
     assert "<blockquote" in page.text
     assert "[[orbit:" not in page.text
     [learned] = [text for key, text in pages.world.contents().items() if not key.startswith("old:")]
-    assert "What do I grow?" in learned
-    assert "no language model" in learned
-    assert "plums" not in learned
-    assert (
-        ann.post(
-            "/orbitpilot/message/catch/",
-            {
-                "message_id": pages.world.sql(
-                    "select handle::text from orbitpilot.message where role = 'assistant' and session_id <> 'old'"
-                )[0][0]
-            },
-        ).status_code
-        == 303
-    )
-    [(caught,)] = pages.world.sql("select content from orbitpilot.record")
-    assert "plums" not in caught
+    assert learned == "What do I grow?"
 
 
-def test_what_a_reply_quotes_of_an_excluded_message_is_neither_learned_nor_caught(
+def test_what_a_reply_quotes_of_an_excluded_message_is_never_learned(
     new_pages: Callable[..., Pages],
 ) -> None:
     pages = new_pages()
@@ -341,11 +329,8 @@ def test_what_a_reply_quotes_of_an_excluded_message_is_neither_learned_nor_caugh
     ann.post("/orbitpilot/message/catch/", {"message_id": reply})
 
     assert page.text.count("4711") == 2
-    [learned] = pages.world.contents().values()
-    assert "What was the door code?" in learned
-    assert "4711" not in learned
-    [(caught,)] = pages.world.sql("select content from orbitpilot.record")
-    assert "4711" not in caught
+    pages.world.build()
+    assert list(pages.world.contents().values()) == ["What was the door code?"]
 
 
 def test_a_reply_that_comes_late_is_the_answer_to_its_own_question(pages: Pages) -> None:
@@ -538,3 +523,29 @@ def test_the_docked_window_is_on_every_other_page_and_its_thread_comes_when_it_o
     assert "data-dock=" not in ann.get("/orbitpilot/").text
     assert 'id="m-' in ann.get("/orbitpilot/thread/").text
     assert pages.guest().get("/orbitpilot/thread/", follow_redirects=False).status_code == 303
+
+
+@pytest.mark.parametrize("locale", ["en", "fr"])
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_a_running_session_that_memory_keeps_out_says_so_beside_the_notice(
+    locale: str, is_forgotten: bool, pages: Pages
+) -> None:
+    ann, world, say = pages.person("ann"), pages.world, Wording(locale)
+    world.sql("update orbitpilot.account set locale = %s", locale)
+    ann.say("Plums?")
+    world.build()
+    assert "data-kept-out" not in ann.get("/orbitpilot/").text
+    [(session,)] = world.sql("select session_id from orbitpilot.session")
+
+    if is_forgotten:
+        forget(world.connection, world.settings, ForgetRequest(Selectors("ann", sessions=(session,))))
+    else:
+        world.sql("insert into memory.admission_rule (kind, value) values ('channel', 'orbitpilot.web')")
+    ann.say("Pears?")
+
+    told = say("chat.session_forgotten" if is_forgotten else "chat.not_admitted")
+    for page in ("/orbitpilot/", "/orbitpilot/thread/?at=dock-"):
+        assert told in unescape(ann.get(page).text)
+    assert say("notice.remembered") in unescape(ann.get("/orbitpilot/").text)
+    ann.post("/orbitpilot/close/")
+    assert "data-kept-out" not in ann.get("/orbitpilot/").text

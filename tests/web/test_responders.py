@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from orbit_pipelines.history.recalled import BEGIN, END, cut
+from orbit_pipelines.history.recalled import BEGIN, END, cut, wrap
 from orbit_pipelines.model import OriginClass
 from orbit_pipelines.settings import Settings
+from orbit_pipelines.telling.wording import LOCALES, Wording
 from orbit_pipelines.web.responders.offline import OfflineResponder, related_turns
 from orbit_pipelines.web.responders.openai_compatible import OpenAICompatibleResponder
 from orbit_pipelines.web.responders.protocol import Memory, Question, ReplyFailed, Spoken, Turn
 from orbit_pipelines.web.responders.registry import create_responder
+from orbit_pipelines.web.shown_text import ShownPart, shown_text
 
 THREAD = (Turn("user", "My plums are ripe."), Turn("assistant", "Good."), Turn("user", "What about the plums?"))
 PLUM_JAM = Memory("I make plum jam.", "orbitpilot.chat_history", OriginClass.OWNER, datetime(2026, 5, 1, tzinfo=UTC))
@@ -84,19 +86,42 @@ def test_the_offline_responder_quotes_and_says_that_it_is_no_language_model() ->
 
     reply = "".join(OfflineResponder().reply(question))
 
-    assert reply.startswith("I am no language model")
-    assert "Documents: not in your plan." in cut(reply)
-    assert "My plums are ripe." in reply
-    assert "My plums are ripe." not in cut(reply)
-    assert "plum jam" in reply
-    assert "plum jam" not in cut(reply)
+    assert shown_text(reply, Wording("fr")) == (
+        ShownPart("I am no language model: I only quote what I find.\n\nDocuments: not in your plan."),
+        ShownPart("Chat history: I make plum jam.", "From your memory:"),
+        ShownPart("– My plums are ripe.", "You said earlier in this conversation:"),
+    )
 
 
-def test_it_says_so_in_french_too_and_when_there_is_nothing() -> None:
-    reply = "".join(OfflineResponder().reply(Question((Turn("user", "Bonjour ?"),), language="fr")))
+@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("memories", [(), (PLUM_JAM,)])
+@pytest.mark.parametrize("note", [None, "Documents: not in your plan."])
+@pytest.mark.parametrize("thread", [THREAD, THREAD[-1:]])
+def test_nothing_of_an_offline_reply_is_learned_and_each_quotation_has_its_own_heading(
+    language: str, memories: tuple[Memory, ...], note: str | None, thread: tuple[Turn, ...]
+) -> None:
+    say = Wording(language)
 
-    assert "Je ne suis pas un modèle de langage" in reply
-    assert BEGIN not in reply
+    reply = "".join(OfflineResponder().reply(Question(thread, memories, note, language)))
+
+    assert cut(reply) == ""
+    introduction, *quotations = shown_text(reply, Wording("en"))
+    assert introduction.text.startswith(say("offline.introduction"))
+    assert (say("offline.nothing_in_memory") in introduction.text) == (not memories)
+    assert [part.heading for part in (introduction, *quotations)] == [
+        None,
+        *([say("offline.from_memory")] if memories else []),
+        *([say("offline.from_thread")] if thread == THREAD else []),
+    ]
+
+
+def test_any_other_block_is_told_as_recalled_and_what_no_block_holds_has_no_heading() -> None:
+    heading = Wording("en")("offline.from_thread")
+
+    assert shown_text(f"{heading}\nPlums.\n{wrap(f'Ripe.{chr(10)}{heading}')}", Wording("fr")) == (
+        ShownPart(f"{heading}\nPlums."),
+        ShownPart(f"Ripe.\n{heading}", "Tiré de la mémoire\u00a0:"),
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Replies without a language model: what memory and the running session have on a question, quoted, and no more.
 
-What it quotes, from memory or from earlier in the session, stands between the markers, so that no build learns it by
-way of the reply: it may be a message that isn't to be remembered.
+All it says stands between the markers, so that no build learns any of it by way of the reply: a quotation may be of a
+message that isn't to be remembered, and what it says of itself is no knowledge. Each block begins with its own heading.
 """
 
 import re
@@ -23,20 +23,16 @@ class OfflineResponder:
     """Quotes, and says that it is no language model."""
 
     def reply(self, question: Question) -> Iterator[str]:
-        """Yield the reply, a paragraph at a time."""
+        """Yield the reply, a block at a time."""
         say = Wording(question.language)
-        earlier = related_turns(question.thread)
-        yield say("offline.introduction")
-        if question.note:
-            yield f"\n\n{question.note}"
+        nothing = None if question.memories else say("offline.nothing_in_memory")
+        yield wrap("\n\n".join(filter(None, (say("offline.introduction"), question.note, nothing))))
         if question.memories:
-            quoted = "\n\n".join(_shown(memory, say) for memory in question.memories[:MOST_MEMORIES])
-            yield f"\n\n{say('offline.from_memory')}\n{wrap(quoted)}"
-        else:
-            yield f"\n\n{say('offline.nothing_in_memory')}"
-        if earlier:
-            quotes = "\n".join(f"– {_shortened(turn.text)}" for turn in earlier)
-            yield f"\n\n{say('offline.from_thread')}\n{wrap(quotes)}"
+            yield _quoted(
+                say("offline.from_memory"), [_shown(memory, say) for memory in question.memories[:MOST_MEMORIES]]
+            )
+        if earlier := related_turns(question.thread):
+            yield _quoted(say("offline.from_thread"), [f"– {_shortened(turn.text)}" for turn in earlier])
 
 
 def related_turns(thread: tuple[Turn, ...]) -> tuple[Turn, ...]:
@@ -52,6 +48,11 @@ def related_turns(thread: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(cut(text).casefold()) if len(word) >= SHORTEST_WORD)
+
+
+def _quoted(heading: str, quotes: list[str]) -> str:
+    block = wrap("\n".join((heading, "\n\n".join(quotes))))
+    return f"\n\n{block}"
 
 
 def _shown(memory: Memory, say: Wording) -> str:

@@ -102,33 +102,37 @@ function stretches(text) {
   return found;
 }
 
-/** Show a text where it goes, recalled memory as such. */
-function showText(words, text, recalled) {
+/** Show a text where it goes, each block under the heading that is true of it, as the server does. */
+function showText(words, text, told) {
+  const own = (lines, line) => JSON.parse(lines).includes(line);
   words.replaceChildren(...stretches(text).map((stretch) => {
+    const [first, ...rest] = stretch.text.split("\n");
     const shown = document.createElement("div");
     shown.className = "orbit-text";
     shown.dir = "auto";
     shown.textContent = stretch.text;
-    if (!stretch.isRecalled) return shown;
+    if (!stretch.isRecalled || own(told.beginnings, first)) return shown;
     const block = document.createElement("blockquote");
     const name = document.createElement("div");
     block.className = "border-start border-3 ps-2 my-2 text-body-secondary";
     name.className = "small fw-semibold";
-    name.textContent = recalled;
+    const isOwn = own(told.headings, first);
+    name.textContent = isOwn ? first : told.recalled;
+    if (isOwn) shown.textContent = rest.join("\n").trim();
     block.append(name, shown);
     return block;
   }));
 }
 
 /** Add a turn to the thread above a composer, and return where its text goes. */
-function addTurn(list, role, who, text, recalled) {
+function addTurn(list, role, who, text, told) {
   const [turn, card, body, name, words] = ["li", "div", "div", "div", "div"].map((tag) => document.createElement(tag));
   turn.className = `orbit-turn orbit-turn-${role}`;
   card.className = "card";
   body.className = "card-body p-2";
   name.className = "fw-semibold small";
   name.textContent = who;
-  showText(words, text, recalled);
+  showText(words, text, told);
   body.append(name, words);
   card.append(body);
   turn.append(card);
@@ -162,6 +166,12 @@ function keepGuestTurn(form, role, text) {
   field.value = JSON.stringify(turns);
 }
 
+/** Show what a page shows once there are messages, as the server does. */
+function showBegun() {
+  document.querySelectorAll("[data-begun]").forEach((part) => { part.hidden = false; });
+  document.querySelectorAll("[data-empty]").forEach((part) => { part.hidden = true; });
+}
+
 /** Say something, and show the reply as it comes. */
 async function say(form) {
   const scope = form.closest("[data-dock]") || document;
@@ -173,16 +183,14 @@ async function say(form) {
   if (!text || button.disabled) return;
   let list = place.querySelector("ol");
   if (!list) { list = document.createElement("ol"); list.className = "orbit-thread"; place.append(list); }
-  const empty = document.querySelector("[data-empty]");
-  if (empty) empty.remove();
   problem.hidden = true;
   button.disabled = true;
   let reply = "";
   let turn = null;
   try {
     const answering = send(form, { text }, { Accept: STREAMED });
-    const mine = addTurn(list, "user", form.dataset.you, text, form.dataset.recalled).closest("li");
-    const words = addTurn(list, "assistant", "OrbitPilot", "…");
+    const mine = addTurn(list, "user", form.dataset.you, text, form.dataset).closest("li");
+    const words = addTurn(list, "assistant", "OrbitPilot", "…", form.dataset);
     turn = words.closest("li");
     turn.dataset.coming = "";
     const answer = await answering;
@@ -194,16 +202,17 @@ async function say(form) {
       return;
     }
     field.value = "";
+    showBegun();
     keepGuestTurn(form, "user", text);
     for await (const piece of pieces(answer)) {
       if (piece.problem) { problem.textContent = piece.problem; problem.hidden = false; continue; }
       reply += piece.text;
-      showText(words, reply.replace(MARKER_BEGUN, ""), form.dataset.recalled);
+      showText(words, reply.replace(MARKER_BEGUN, ""), form.dataset);
       words.scrollIntoView({ block: "nearest" });
     }
     if (reply) keepGuestTurn(form, "assistant", reply);
     else words.closest("li").remove();
-    showText(words, reply, form.dataset.recalled);
+    showText(words, reply, form.dataset);
     announce(words.innerText);
   } catch {
     problem.textContent = form.dataset.failed;
@@ -216,6 +225,7 @@ async function say(form) {
     await refresh(place, scope.dataset ? scope.dataset.dock : "/orbitpilot/thread/");
     const last = place.querySelector("li:last-of-type");
     if (last) last.scrollIntoView({ block: "nearest" });
+    await refreshParts(form);
   }
   field.focus();
 }
@@ -229,6 +239,11 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("[data-say] textarea")) {
     event.target.form.requestSubmit();
+  }
+  const dock = document.querySelector("[data-dock][open]");
+  if (event.key === "Escape" && dock && !event.isComposing) {
+    if (dock.contains(document.activeElement)) dock.querySelector("summary").focus();
+    dock.open = false;
   }
 });
 
