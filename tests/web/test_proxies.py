@@ -4,18 +4,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from starlette.requests import HTTPConnection
 
 from orbit_pipelines.errors import UsageError
+from orbit_pipelines.web.proxies import user_named_by_proxy
 from tests.web.conftest import Pages
 
 ANN = {"x-remote-user": "ann"}
+HEADER = {"web_trusted_header": "X-Remote-User"}
 HERE, ELSEWHERE = ("127.0.0.1", 50_000), ("192.0.2.7", 50_000)
 
 
 @pytest.fixture
 def behind(new_pages: Callable[..., Pages]) -> Pages:
     """The pages behind a proxy on this machine."""
-    return new_pages(web_trusted_header="X-Remote-User")
+    return new_pages(**HEADER)
 
 
 def test_the_header_means_nothing_unless_configured(pages: Pages) -> None:
@@ -66,6 +69,7 @@ def test_a_session_of_before_the_proxy_signs_nobody_in(new_pages: Callable[..., 
         (HERE, {"x-remote-user": ""}),
         (HERE, {"x-remote-user": "a" * 257}),
         (HERE, [("x-remote-user", "ann"), ("x-remote-user", "bob")]),
+        (HERE, {"x-remote-user": "ann\u200b".encode()}),
         (("", 0), ANN),
     ],
 )
@@ -73,6 +77,17 @@ def test_anybody_else_is_a_guest(behind: Pages, client: tuple[str, int], headers
     behind.account("ann")
 
     assert behind.guest(client=client).get("/account/", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("sent", "named"),
+    [(b"ann", "ann"), ("zoé".encode(), "zoé"), ("zoé".encode("latin-1"), None), (b"ann\xff", None), (b"\xc3", None)],
+)
+def test_a_name_that_is_no_utf_8_names_nobody(behind: Pages, sent: bytes, named: str | None) -> None:
+    # The test client would write it anew, in UTF-8.
+    scope = {"type": "http", "headers": [(b"x-remote-user", sent)], "orbit.peer": "127.0.0.1"}
+
+    assert user_named_by_proxy(HTTPConnection(scope), behind.world.settings.model_copy(update=HEADER)) == named
 
 
 def test_a_visitor_of_a_believed_proxy_is_not_the_proxy(behind: Pages) -> None:
