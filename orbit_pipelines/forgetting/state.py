@@ -52,7 +52,10 @@ def _find_deletions(scene: Scene) -> list[tuple[int, str, str, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class PairLedger:
-    """The numbers of pairs. They outlive their messages, so they go with a whole account only."""
+    """The numbers of pairs. They outlive their messages, so they go with a whole account only.
+
+    Hashes of what was said go with every session: with its tombstone, unless an import was at them just then.
+    """
 
     name: str = "pair_ledger"
     stage: Stage = Stage.STATE
@@ -70,14 +73,19 @@ class PairLedger:
         return Touched(sum(row[2] for row in rows), tuple(f"{agent}/{session}" for agent, session, _ in rows))
 
     def purge(self, scene: Scene) -> Touched:
-        """Delete them."""
-        if not scene.selection.account:
-            return Touched()
+        """Delete them, or the hashes alone."""
         with take_turn(scene):
+            if not scene.selection.account:
+                scene.connection.execute(statement("drop_selected_text_hashes"), scene.selection.parameters())
+                return Touched()
             touched = self.touched(scene)
             scene.connection.execute("delete from memory.pair where user_id = %s", [scene.selection.user_id])
         return touched
 
     def verify(self, scene: Scene) -> Absence:
-        """Count what is left."""
-        return Absence(self.touched(scene).count, Depth.ROWS_DELETED)
+        """Count what is left, of sessions the hashes."""
+        left = scene.connection.execute(
+            statement("count_selected_text_hashes"), scene.selection.parameters()
+        ).fetchall()
+        count = self.touched(scene).count if scene.selection.account else left[0][0]
+        return Absence(count, Depth.ROWS_DELETED)

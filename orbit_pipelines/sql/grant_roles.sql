@@ -50,5 +50,7 @@ grant select (user_id, agent_id, source_key, source_id, origin_session_id, forgo
    on memory.forgotten_record to {analyst};
 grant select on memory.former_session, memory.former_account to {analyst};
 grant select (number, user_id, issued_at) on memory.forget to {analyst};
-grant select on memory.pair, memory.recipe, memory.build, memory.store, memory.source_status, memory.change,
+grant select (user_id, agent_id, session_id, pair_index, message_id, not_remembered, run_index, was_active, deleted_at)
+   on memory.pair to {analyst};
+grant select on memory.recipe, memory.build, memory.store, memory.source_status, memory.change,
                 memory.skipped, memory.watermark, memory.session_admission, memory.admission_rule to {analyst};

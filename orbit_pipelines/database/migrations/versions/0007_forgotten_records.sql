@@ -209,11 +209,19 @@ alter table orbitpilot.message enable always trigger text_hash_outdated;
 create function memory.drop_forgotten_text_hashes() returns trigger
     language plpgsql security definer set search_path = ''
     as $$ begin
+        -- A tombstone waits for nobody: what an import holds just now goes with the forget's later steps.
+        with free as (
+            select h.user_id, h.agent_id, h.session_id, h.pair_index
+              from memory.pair as h
+              join new_rows as n on (n.user_id, n.agent_id, n.session_id) = (h.user_id, h.agent_id, h.session_id)
+             where h.text_hash is not null
+               for update of h skip locked
+        )
         update memory.pair as p
            set text_hash = null
-          from new_rows as n
-         where (p.user_id, p.agent_id, p.session_id) = (n.user_id, n.agent_id, n.session_id)
-           and p.text_hash is not null;
+          from free as f
+         where (p.user_id, p.agent_id, p.session_id, p.pair_index)
+             = (f.user_id, f.agent_id, f.session_id, f.pair_index);
         return null;
     end $$;
 revoke execute on function memory.drop_forgotten_text_hashes from public;
