@@ -92,7 +92,7 @@ class Extent:
             self.is_everything or self.whole_users or self.sessions.height or self.runs.height or self.records.height
         )
 
-    def arrays(self) -> dict[str, list[Any]]:
+    def arrays(self) -> dict[str, Any]:
         """Return the parts as parallel arrays, for statements that unnest them."""
         return {
             "whole_users": list(self.whole_users),

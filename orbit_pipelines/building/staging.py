@@ -57,10 +57,10 @@ class Reach:
     frozen: pl.DataFrame
     left_out: tuple[str, ...]
 
-    def slices(self) -> Iterator[dict[str, list[Any]]]:
+    def slices(self) -> Iterator[dict[str, Any]]:
         """Yield parameters of statements that read within reach, at least once, with so many sources each."""
         whole = {"reached_users": list(self.users), **arrays(self.sessions, "session_")}
-        none: dict[str, list[Any]] = {name: [] for name in whole}
+        none: dict[str, Any] = {name: [] for name in whole}
         for start in range(0, max(self.sources.height, 1), _SOURCES_A_SLICE):
             yield {**(none if start else whole), **arrays(self.sources[start : start + _SOURCES_A_SLICE], "source_")}
 

@@ -80,6 +80,15 @@ def pack_rows(frame: pl.DataFrame, types: Mapping[str, str]) -> pa.Buffer | byte
     fields: list[Any] = [_scalar(struct.pack(">h", len(types)))]
     for name, type_name in types.items():
         fields.extend(_PACKERS[type_name](frame[name]))
+    return _join(fields)
+
+
+def pack_column(series: pl.Series, type_name: str) -> pa.Buffer | bytes:
+    """Return the values of a column one behind the other, each after its length; a null is the length -1."""
+    return _join(_PACKERS[type_name](series))
+
+
+def _join(fields: list[Any]) -> pa.Buffer | bytes:
     rows = pc.binary_join_element_wise(*fields, _NOTHING)
     if isinstance(rows, pa.ChunkedArray):
         rows = rows.combine_chunks()

@@ -6,6 +6,8 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.database.wire_arrays import WireArray, as_array
+
 
 def read_frame(
     connection: psycopg.Connection[Any], query: bytes, parameters: Mapping[str, Any], schema: pl.Schema
@@ -16,15 +18,15 @@ def read_frame(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def arrays(frame: pl.DataFrame, prefix: str = "") -> dict[str, list[Any]]:
+def arrays(frame: pl.DataFrame, prefix: str = "") -> dict[str, list[Any] | WireArray]:
     """Return the columns of a frame as parallel arrays, for statements that unnest them.
 
     The planner knows how many rows come, which it doesn't of a temporary table. Memory is Python's: see ``slices``.
     """
-    return {f"{prefix}{name}": column.to_list() for name, column in frame.to_dict().items()}
+    return {f"{prefix}{name}": as_array(column) for name, column in frame.to_dict().items()}
 
 
-def slices(frame: pl.DataFrame, rows: int = 20_000) -> Iterator[dict[str, list[Any]]]:
+def slices(frame: pl.DataFrame, rows: int = 20_000) -> Iterator[dict[str, list[Any] | WireArray]]:
     """Yield ``arrays`` of so many rows at a time; none for an empty frame."""
     for part in frame.iter_slices(rows):
         if part.height:
