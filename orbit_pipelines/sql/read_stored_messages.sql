@@ -33,9 +33,9 @@ with read as (
       left join incoming_message as incoming
         on (incoming.session_no, incoming.message_id) = (session.session_no, message.message_id)
      cross join lateral (select coalesce(incoming.role = 'assistant' and message.role = 'assistant'
-                                         and (incoming.is_partial or incoming.is_placed)
-                                         and length(incoming.content) < length(message.content)
-                                         and starts_with(message.content, incoming.content), false)
+                                         and starts_with(message.content, incoming.content)
+                                         and (incoming.is_partial
+                                              or incoming.is_placed and message.content <> incoming.content), false)
                                 as is_beginning) as told
       left join incoming_left_behind as gone
         on (gone.session_no, gone.message_id) = (session.session_no, message.message_id)

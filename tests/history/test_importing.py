@@ -166,6 +166,19 @@ def test_a_partial_reply_is_replaced_by_the_whole_one(connection: Connection, im
     )
 
 
+@pytest.mark.parametrize("beginning", ["Once up", "Once upon a time."])
+def test_a_whole_reply_is_no_part_of_itself_again(
+    beginning: str, connection: Connection, import_all: ImportAll
+) -> None:
+    asked = ParsedMessage("u1", None, "user", "Tell me.")
+    import_all(ParsedSession("s", (asked, ParsedMessage("a1", "u1", "assistant", "Once upon a time."))))
+    result = import_all(ParsedSession("s", (asked, ParsedMessage("a1", "u1", "assistant", beginning, is_partial=True))))
+    assert result.messages_changed == 0
+    assert connection.execute(
+        "select content, is_partial from orbitpilot.message where role = 'assistant'"
+    ).fetchone() == ("Once upon a time.", False)
+
+
 def test_an_edit_marks_its_message_alone_as_changed(
     connection: Connection, conversation: Conversation, import_all: ImportAll
 ) -> None:

@@ -112,7 +112,7 @@ def test_what_is_no_json_is_given_up_unless_somebody_says_what_it_is(
 @pytest.mark.parametrize(
     ("content", "seen", "advice"),
     [
-        (gzip.compress(b"[]"), "packed with gzip", "Unpack it first"),
+        (gzip.compress(b"[]", mtime=0), "packed with gzip", "Unpack it first"),
         (bz2.compress(b"[]"), "packed with bzip2", "Unpack it first"),
         (lzma.compress(b"[]"), "packed with xz", "Unpack it first"),
         (b"7z\xbc\xaf\x27\x1c\0\4", "a 7z archive", "Unpack it first"),
@@ -124,6 +124,7 @@ def test_what_is_no_json_is_given_up_unless_somebody_says_what_it_is(
         (b"\xef\xbb\xbf\n<!DOCTYPE html>\n<p>", "a web page", "own export gave you"),
         (bytes(5000), "NUL bytes and no data", "Export or download it again"),
     ],
+    ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_what_people_take_for_an_export_is_named_with_what_to_do(
     content: bytes, seen: str, advice: str, read_text: Callable[..., Reading], monkeypatch: pytest.MonkeyPatch
