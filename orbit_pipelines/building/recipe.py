@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-TEXT_FORMAT = 1
+TEXT_FORMAT = 2
 """How a record becomes text: its parts joined by a blank line. A higher number is another format."""
 
 
