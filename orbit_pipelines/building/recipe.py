@@ -9,7 +9,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 TEXT_FORMAT = 2
-"""How a record becomes text: its parts joined by a blank line. A higher number is another format."""
+"""How a record becomes text: its parts without quotations, joined by a blank line. A higher number is another way."""
 
 
 @dataclass(frozen=True, slots=True)
