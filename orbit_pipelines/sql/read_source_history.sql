@@ -2,7 +2,7 @@
 select touched.user_id, touched.agent_id, touched.source_key, touched.source_id,
        skipped.reason,
        past.last_removed_reason,
-       coalesce(past.left_branch_hashes, '{}'),
+       to_json(coalesce(past.left_branch_hashes, '{}'))::text,
        coalesce(past.is_said_present, false),
        case
            when tombstone.session_id is not null then 'session_forgotten'
