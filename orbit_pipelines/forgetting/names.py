@@ -10,7 +10,7 @@ from orbit_pipelines.lineage.forgetting import refresh_forgets
 
 @dataclass(frozen=True, slots=True)
 class NamesOfAccount:
-    """What the account and its sessions were called before; and, where the account itself is gone, every other name.
+    """What the account, its sessions and records were called before; where the account is gone, every other name too.
 
     An account that is there needs its tombstones by name, for every way in asks for them so. One that is gone needs
     them under its hash alone. What the forget itself wrote isn't counted.
@@ -18,11 +18,11 @@ class NamesOfAccount:
 
     name: str = "former_names"
     stage: Stage = Stage.EVIDENCE
-    tables: tuple[str, ...] = ("memory.former_session", "memory.former_account")
+    tables: tuple[str, ...] = ("memory.former_session", "memory.former_record", "memory.former_account")
     folders: tuple[str, ...] = ()
 
     def touched(self, scene: Scene) -> Touched:
-        """Return the sessions and accounts that have former names; nothing unless the account is taken whole."""
+        """Return what has former names; nothing unless the account is taken whole."""
         if not scene.selection.account:
             return Touched()
         found = scene.connection.execute(statement("find_former_names"), {"user": scene.selection.user_id}).fetchall()
@@ -35,7 +35,7 @@ class NamesOfAccount:
         user = {"user": scene.selection.user_id}
         with take_turn(scene):
             touched = self.touched(scene)
-            for name in ("delete_former_session_names", "delete_former_account_names"):
+            for name in ("delete_former_session_names", "delete_former_record_names", "delete_former_account_names"):
                 scene.connection.execute(statement(name), user)
             is_here = scene.connection.execute("select from orbitpilot.account where user_id = %(user)s", user).rowcount
             for name in () if is_here else _OF_GONE_ACCOUNT:

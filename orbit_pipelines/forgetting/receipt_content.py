@@ -41,6 +41,7 @@ def describe_forget(
             "unresolved": list(selection.unresolved),
             "unresolved_records": [record.as_json() for record in selection.unresolved_records],
             "undated": list(selection.undated),
+            "other_names": _other_names(selection, is_named=user_hash is None),
             "participants": list(selectors.participants),
             "hook_sources": list(selectors.hook_sources),
             "since": None if selectors.since is None else selectors.since.isoformat(),
@@ -54,4 +55,17 @@ def describe_forget(
         },
         "physical": None if physical is None else dict(physical),
         "not_covered": [*NOT_REACHED, *not_covered],
+    }
+
+
+def _other_names(selection: Selection, *, is_named: bool) -> dict[str, list[dict[str, str]]]:
+    names = selection.other_names()
+    if is_named:
+        return names
+    return {
+        "accounts": [],
+        **{
+            what: [{key: value for key, value in each.items() if key != "user_id"} for each in names[what]]
+            for what in ("sessions", "records")
+        },
     }

@@ -1,72 +1,111 @@
 """From selectors to the sessions and records they name, as the database has them at one moment. Reads only."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import astuple, replace
 from typing import Any
 
 import psycopg
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import OrbitError, UnknownAccount
+from orbit_pipelines.forgetting.other_names import Change, Name, NameShared, all_names, reach, read_changes
 from orbit_pipelines.forgetting.selection import SelectedRecord, SelectedSession, Selection, Selectors
 
 
 class BuildFirst(OrbitError):
-    """Memory can't tell yet what is a selected session's and what another one's that has its former name now."""
+    """Memory can't tell yet what is of the selection, and what is another's that had one of its names since."""
 
 
 def resolve(connection: psycopg.Connection[Any], selectors: Selectors) -> Selection:
-    """Return what selectors select now, also under the names it had before it was renamed or moved.
+    """Return what selectors select now, also under the names it had before it was renamed or moved, and has since.
 
     Ids are compared byte for byte, and no text is searched.
 
     Raises:
         UnknownAccount: there is no such account, and memory doesn't know it either.
-        BuildFirst: a session's former name is another session's now, and no build has followed that yet.
+        BuildFirst: one of the names is another's now, or was since, and no build has followed that yet.
     """
-    selection = _resolve_name(connection, selectors)
-    accounts: list[str] = []
-    if selectors.account or selectors.records:
-        found = connection.execute(statement("find_former_accounts"), {"user": selectors.user_id})
-        accounts = [row[0] for row in found]
-    former = []
-    for user_id in accounts:
-        # All of a former account, or the records of the same name; its sessions are known by themselves.
-        asked = replace(selectors, user_id=user_id, sessions=(), participants=(), hook_sources=(), since=None)
-        each = _resolve_name(connection, asked, must_be_known=False)
-        if not each.is_empty:
-            former.append(each)
-    for each in _former_sessions(connection, selection, () if not selectors.account else accounts):
-        if each.user_id == selection.user_id and set(each.agents) <= set(selection.agents):
-            selection = replace(
-                selection,
-                sessions=tuple(sorted({*selection.sessions, *each.sessions})),
-                caught=tuple(sorted({*selection.caught, *each.caught} - {*selection.records})),
-            )
-        else:
-            former.append(each)
-    return replace(selection, former=tuple(former))
-
-
-def _former_sessions(
-    connection: psycopg.Connection[Any], selection: Selection, besides: Sequence[str]
-) -> list[Selection]:
-    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
-    found = connection.execute(statement("find_former_sessions"), selection.parameters()).fetchall()
-    for user_id, agent_id, session_id, is_taken, is_followed in found:
-        if is_taken and not is_followed:
-            raise BuildFirst(
-                f"Session {session_id!r} was renamed or moved, and another session has its name now. Memory follows "
-                "with the next build: run orbit build, then repeat this command. Nothing was changed."
-            )
-        if not is_taken and user_id not in besides:
-            groups[user_id, agent_id].append(session_id)
-    former = []
-    for (user_id, agent_id), session_ids in groups.items():
+    found = [_resolve_name(connection, selectors)]
+    if selectors.account:
+        names, _ = _follow(connection, "accounts", [(selectors.user_id,)])
+        for (user_id,) in sorted(names - {(selectors.user_id,)}):
+            found.append(_resolve_name(connection, Selectors(user_id, account=True)))
+    # All that is known of an account is selected with it.
+    whole = {each.user_id for each in found if each.account}
+    sessions = {(each.user_id, session.agent_id, session.session_id) for each in found for session in each.sessions}
+    names, changes = _follow(connection, "sessions", sessions)
+    renamed = {change.former for change in changes if change.now in names}
+    unresolved = tuple(each for each in found[0].unresolved if (*_store_of(found[0]), each) not in renamed)
+    found[0] = replace(found[0], unresolved=unresolved)
+    by_store: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for user_id, agent_id, session_id in sorted(names - sessions):
+        if user_id not in whole:
+            by_store[user_id, agent_id].append(session_id)
+    for (user_id, agent_id), session_ids in by_store.items():
         asked = Selectors(user_id, agent_id, sessions=tuple(session_ids))
-        former.append(replace(_resolve_name(connection, asked, must_be_known=False), unresolved=()))
-    return former
+        found.append(replace(_resolve_name(connection, asked, must_be_known=False), unresolved=()))
+    found += _other_records(connection, found, whole)
+    selection, *others = _joined(found)
+    return replace(selection, former=tuple(others))
+
+
+def _store_of(selection: Selection) -> tuple[str, str]:
+    # Only where one agent's sessions are named can one be unknown.
+    return selection.user_id, selection.agents[0] if selection.agents else ""
+
+
+def _follow(
+    connection: psycopg.Connection[Any], what: str, names: Iterable[Name]
+) -> tuple[set[Name], Sequence[Change]]:
+    changes = read_changes(connection, what, names)
+    try:
+        return all_names(names, changes), changes
+    except NameShared as shared:
+        raise BuildFirst(
+            f"Memory can't tell yet what of {shared.name[-1]!r} is of this selection: the name was given up, and "
+            f"another of the {what} has or had it since. Memory follows with the next build: run orbit build, then "
+            "repeat this command. Nothing was changed."
+        ) from None
+
+
+def _other_records(
+    connection: psycopg.Connection[Any], found: Iterable[Selection], whole: Container[str]
+) -> list[Selection]:
+    """Return the records of selections under their other names, of those that aren't an account's anyway."""
+    named = {(each.user_id, *astuple(record)) for each in found for record in each.records}
+    caught = {(each.user_id, *astuple(record)) for each in found for record in each.caught}
+    names, changes = _follow(connection, "records", named | caught)
+    others = sorted(name for name in names - named - caught if name[0] not in whole)
+    of_named = reach(named, changes)
+    return [
+        Selection(
+            name[0],
+            (name[1],),
+            records=(SelectedRecord(*name[1:]),) if name in of_named else (),
+            caught=(SelectedRecord(*name[1:]),) if name not in of_named else (),
+        )
+        for name in others
+    ]
+
+
+def _joined(found: Iterable[Selection]) -> list[Selection]:
+    """Return the selections with those joined that are about the same stores, in the same order."""
+    joined: list[Selection] = []
+    for each in found:
+        for place, known in enumerate(joined):
+            if known.user_id == each.user_id and set(each.agents) <= set(known.agents):
+                records = {*known.records, *each.records}
+                joined[place] = replace(
+                    known,
+                    sessions=tuple(sorted({*known.sessions, *each.sessions})),
+                    records=tuple(sorted(records)),
+                    caught=tuple(sorted({*known.caught, *each.caught} - records)),
+                )
+                break
+        else:
+            joined.append(each)
+    return joined
 
 
 def _resolve_name(

@@ -111,7 +111,7 @@ class Selection:
     taken from a selected session, and are in memory or not excluded yet. ``unresolved``: session ids that were named
     and that nothing knows; they are in ``sessions`` all the same. ``unresolved_records``: named, and not known either;
     not in ``records``. ``undated``: known, but left out, because ``--since`` was given and nothing says when they
-    began. ``former``: the same under the names it had before sessions or the account were renamed or moved.
+    began. ``former``: the same in other stores, where it was before it was renamed or moved, or is since.
     """
 
     user_id: str
@@ -127,7 +127,7 @@ class Selection:
 
     @property
     def by_name(self) -> tuple["Selection", ...]:
-        """The selection, and the same under each of its former names."""
+        """The selection, and the same in each store where it was before or is since."""
         return (self, *self.former)
 
     @property
@@ -144,6 +144,22 @@ class Selection:
     def session_ids(self) -> list[str]:
         """The ids of the sessions, each once."""
         return sorted({session.session_id for session in self.sessions})
+
+    def other_names(self) -> dict[str, list[dict[str, str]]]:
+        """Return what ``former`` holds, as reports and receipts name it: accounts, sessions and records."""
+        return {
+            "accounts": [{"user_id": each.user_id} for each in self.former if each.account],
+            "sessions": [
+                {"user_id": each.user_id, "agent_id": session.agent_id, "session_id": session.session_id}
+                for each in self.former
+                for session in each.sessions
+            ],
+            "records": [
+                {"user_id": each.user_id, **record.as_json()}
+                for each in self.former
+                for record in sorted({*each.records, *each.caught})
+            ],
+        }
 
     def parameters(self) -> dict[str, Any]:
         """Return the selection as parameters of statements: parallel arrays, to be unnested.

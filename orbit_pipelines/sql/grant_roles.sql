@@ -48,7 +48,7 @@ grant select (user_id, agent_id, source_key, source_id, chunk_index, content_has
 grant select (user_id, agent_id, session_id, forgotten_at, changed_xid) on memory.tombstone to {analyst};
 grant select (user_id, agent_id, source_key, source_id, origin_session_id, forgotten_at, taken_back_at, changed_xid)
    on memory.forgotten_record to {analyst};
-grant select on memory.former_session, memory.former_account to {analyst};
+grant select on memory.former_session, memory.former_record, memory.former_account to {analyst};
 grant select (number, user_id, issued_at) on memory.forget to {analyst};
 grant select (user_id, agent_id, session_id, pair_index, message_id, not_remembered, run_index, was_active, deleted_at)
    on memory.pair to {analyst};

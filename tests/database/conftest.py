@@ -46,6 +46,10 @@ def populated(new_database: Callable[[], str], tmp_path_factory: pytest.TempPath
         world.sql("insert into memory.tombstone (user_id, agent_id, session_id) values (%s, 'orbitpilot', 's9')", user)
         world.sql("insert into memory.forgotten_record values (%s, 'orbitpilot', 'blink.blinks', 'b9')", user)
         world.sql("insert into memory.former_session values (%s, 'orbitpilot', 's1', 'eve', 'other', 's8', 1)", user)
+        world.sql(
+            "insert into memory.former_record values (%s, 'orbitpilot', 'blink.blinks', 'b1', 'eve', 'two', 's', 'b8')",
+            user,
+        )
         world.sql("insert into memory.former_account values (%s, 'eve')", user)
         world.sql("insert into memory.session_admission values (%s, 'orbitpilot', 's1', 9)", user)
         world.sql("insert into memory.admission_rule (user_id, kind, value) values (%s, 'participant', 'guest')", user)

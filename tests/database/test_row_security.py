@@ -45,6 +45,7 @@ select attribute.attname, attribute.attgenerated <> '' or attribute.attidentity 
 CLOSED_TO_THE_APPLICATION = {
     "memory.embedding_cache",
     "memory.former_account",
+    "memory.former_record",
     "memory.store",
     "orbitpilot.credential",
     "orbitpilot.deletion",
@@ -56,6 +57,7 @@ KEYS_KINDS_AND_REASONS = {
     *("channel", "chat_type", "session_kind", "hook_source", "role", "kind", "origin_class", "language", "model"),
     *("mode", "scope", "status", "action", "reason", "value", "details", "plan_statuses", "system_identifier"),
     *("dagster_run_id", "executor", "workspace", "note", "former_user_id", "former_agent_id", "former_session_id"),
+    *("former_source_key", "former_source_id"),
 }
 TITLES_OF_ADMINISTRATORS = {("orbitpilot.plan", "title"), ("orbitpilot.memory_source", "title")}
 WORDS = {"content", "spans", "embedding", "title"}
@@ -340,7 +342,7 @@ def test_a_participant_who_comes_marks_the_session(people: World, app: Connectio
 def test_truncating_is_refused_to_everybody(people: World, app: Connection) -> None:
     with pytest.raises(InsufficientPrivilege):
         app.execute("truncate orbitpilot.message")
-    with pytest.raises(RaiseException, match="refused"):
+    with pytest.raises(RaiseException):
         people.sql("truncate orbitpilot.message")
 
 

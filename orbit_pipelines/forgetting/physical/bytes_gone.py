@@ -26,6 +26,7 @@ IDS_ONLY = frozenset(
         "memory.source_status",
         "memory.session_admission",
         "memory.former_session",
+        "memory.former_record",
         "memory.former_account",
         "orbitpilot.deletion",
     )

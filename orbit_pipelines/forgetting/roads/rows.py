@@ -16,6 +16,7 @@ MAY_REMAIN = {
     "memory.tombstone": "what keeps the sessions out",
     "memory.forgotten_record": "the same of records",
     "memory.former_session": "what sessions were called before, by which a forget finds them",
+    "memory.former_record": "the same of records",
     "memory.former_account": "the same of accounts",
     "memory.account_tombstone": "what keeps an account's sessions out, under a keyed hash",
     "memory.account_forgotten_record": "the same of records",

@@ -1,4 +1,4 @@
-"""What keeps forgotten records out, and what sessions and accounts were called before."""
+"""What keeps forgotten records out, and what sessions, records and accounts were called before."""
 
 from orbit_pipelines.database.migrations.statements import run_statements
 

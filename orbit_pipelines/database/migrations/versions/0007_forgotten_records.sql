@@ -242,8 +242,9 @@ create or replace function memory.drop_tombstones_of_account() returns trigger
         return null;
     end $$;
 
--- What sessions and accounts were called before: until the next build memory has them under those names, and lineage for
--- good. With how many of a session's pairs builds had covered by then, so that no rule decides about them anew.
+-- What sessions, records and accounts were called before: until the next build memory has them under those names, and
+-- lineage for good. Of sessions with how many of their pairs builds had covered by then, so that no rule decides about
+-- them anew. Gone is who has the name now and was deleted; reused is a former name under which another one was deleted.
 create table memory.former_session (
     user_id text collate "C" not null,
     agent_id text collate "C" not null,
@@ -253,15 +254,41 @@ create table memory.former_session (
     former_session_id text collate "C" not null,
     covered_below int not null,
     changed_xid xid8 not null default pg_current_xact_id(),
+    is_gone boolean not null default false,
+    is_reused boolean not null default false,
     primary key (user_id, agent_id, session_id, former_user_id, former_agent_id, former_session_id)
 );
+create index former_session_by_former on memory.former_session (former_user_id, former_agent_id, former_session_id);
+create table memory.former_record (
+    user_id text collate "C" not null,
+    agent_id text collate "C" not null,
+    source_key text collate "C" not null,
+    source_id text collate "C" not null,
+    former_user_id text collate "C" not null,
+    former_agent_id text collate "C" not null,
+    former_source_key text collate "C" not null,
+    former_source_id text collate "C" not null,
+    changed_xid xid8 not null default pg_current_xact_id(),
+    is_gone boolean not null default false,
+    is_reused boolean not null default false,
+    primary key (user_id, agent_id, source_key, source_id, former_user_id, former_agent_id, former_source_key,
+                 former_source_id)
+);
+create index former_record_by_former
+    on memory.former_record (former_user_id, former_agent_id, former_source_key, former_source_id);
 create table memory.former_account (
     user_id text collate "C" not null,
     former_user_id text collate "C" not null,
+    changed_xid xid8 not null default pg_current_xact_id(),
+    is_gone boolean not null default false,
+    is_reused boolean not null default false,
     primary key (user_id, former_user_id)
 );
+create index former_account_by_former on memory.former_account (former_user_id);
 alter table memory.former_session enable row level security;
 create policy own_rows on memory.former_session using (user_id = (select current_setting('orbit.user_id', true)));
+alter table memory.former_record enable row level security;
+create policy own_rows on memory.former_record using (user_id = (select current_setting('orbit.user_id', true)));
 alter table memory.former_account enable row level security;
 create policy own_rows on memory.former_account using (user_id = (select current_setting('orbit.user_id', true)));
 
@@ -270,9 +297,10 @@ create function memory.follow_session() returns trigger
     language plpgsql security definer set search_path = ''
     as $$ begin
         insert into memory.former_session as known (user_id, agent_id, session_id, former_user_id, former_agent_id,
-                                           former_session_id, covered_below)
+                                           former_session_id, covered_below, is_gone, is_reused)
         select new.user_id, new.agent_id, new.session_id, old.user_id, old.agent_id, old.session_id,
-               coalesce(max(pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2)::int) + 1, 0)
+               coalesce(max(pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2)::int) + 1, 0),
+               false, false
           from (select change.source_id
                   from memory.change as change
                  where (change.user_id, change.agent_id, change.source_key)
@@ -288,14 +316,16 @@ create function memory.follow_session() returns trigger
          where pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2) ~ '^[0-9]+$'
         union all
         select new.user_id, new.agent_id, new.session_id, former_user_id, former_agent_id, former_session_id,
-               covered_below
+               covered_below, is_gone, is_reused
           from memory.former_session
          where (user_id, agent_id, session_id) = (old.user_id, old.agent_id, old.session_id)
            and (former_user_id, former_agent_id, former_session_id)
             <> (new.user_id, new.agent_id, new.session_id)
             on conflict (user_id, agent_id, session_id, former_user_id, former_agent_id, former_session_id) do update
            set covered_below = greatest(known.covered_below, excluded.covered_below),
-               changed_xid = pg_catalog.pg_current_xact_id();
+               changed_xid = pg_catalog.pg_current_xact_id(),
+               is_gone = known.is_gone and excluded.is_gone,
+               is_reused = known.is_reused and excluded.is_reused;
         delete from memory.former_session
          where (user_id, agent_id, session_id) = (old.user_id, old.agent_id, old.session_id);
         return null;
@@ -306,16 +336,90 @@ create trigger session_followed after update of user_id, agent_id, session_id on
     execute function memory.follow_session();
 alter table orbitpilot.session enable always trigger session_followed;
 
+create function memory.leave_session_names() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        update memory.former_session
+           set is_gone = true
+         where (user_id, agent_id, session_id) = (old.user_id, old.agent_id, old.session_id)
+           and not is_gone;
+        update memory.former_session
+           set is_reused = true
+         where (former_user_id, former_agent_id, former_session_id) = (old.user_id, old.agent_id, old.session_id)
+           and not is_reused;
+        return null;
+    end $$;
+revoke execute on function memory.leave_session_names from public;
+create trigger session_names_left after delete on orbitpilot.session for each row
+    execute function memory.leave_session_names();
+alter table orbitpilot.session enable always trigger session_names_left;
+
+create function memory.follow_record() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        insert into memory.former_record as known (user_id, agent_id, source_key, source_id, former_user_id,
+                                                   former_agent_id, former_source_key, former_source_id, is_gone,
+                                                   is_reused)
+        select new.user_id, new.agent_id, new.source_key, new.source_id, old.user_id, old.agent_id, old.source_key,
+               old.source_id, false, false
+        union all
+        select new.user_id, new.agent_id, new.source_key, new.source_id, former_user_id, former_agent_id,
+               former_source_key, former_source_id, is_gone, is_reused
+          from memory.former_record
+         where (user_id, agent_id, source_key, source_id)
+             = (old.user_id, old.agent_id, old.source_key, old.source_id)
+           and (former_user_id, former_agent_id, former_source_key, former_source_id)
+            <> (new.user_id, new.agent_id, new.source_key, new.source_id)
+            on conflict (user_id, agent_id, source_key, source_id, former_user_id, former_agent_id, former_source_key,
+                         former_source_id) do update
+           set changed_xid = pg_catalog.pg_current_xact_id(),
+               is_gone = known.is_gone and excluded.is_gone,
+               is_reused = known.is_reused and excluded.is_reused;
+        delete from memory.former_record
+         where (user_id, agent_id, source_key, source_id)
+             = (old.user_id, old.agent_id, old.source_key, old.source_id);
+        return null;
+    end $$;
+revoke execute on function memory.follow_record from public;
+create trigger record_followed after update of user_id, agent_id, source_key, source_id on orbitpilot.record for each row
+    when ((old.user_id, old.agent_id, old.source_key, old.source_id)
+       is distinct from (new.user_id, new.agent_id, new.source_key, new.source_id))
+    execute function memory.follow_record();
+alter table orbitpilot.record enable always trigger record_followed;
+
+create function memory.leave_record_names() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        update memory.former_record
+           set is_gone = true
+         where (user_id, agent_id, source_key, source_id)
+             = (old.user_id, old.agent_id, old.source_key, old.source_id)
+           and not is_gone;
+        update memory.former_record
+           set is_reused = true
+         where (former_user_id, former_agent_id, former_source_key, former_source_id)
+             = (old.user_id, old.agent_id, old.source_key, old.source_id)
+           and not is_reused;
+        return null;
+    end $$;
+revoke execute on function memory.leave_record_names from public;
+create trigger record_names_left after delete on orbitpilot.record for each row
+    execute function memory.leave_record_names();
+alter table orbitpilot.record enable always trigger record_names_left;
+
 create function memory.follow_account() returns trigger
     language plpgsql security definer set search_path = ''
     as $$ begin
-        insert into memory.former_account (user_id, former_user_id)
-        select new.user_id, old.user_id
+        insert into memory.former_account as known (user_id, former_user_id, is_gone, is_reused)
+        select new.user_id, old.user_id, false, false
         union all
-        select new.user_id, former_user_id
+        select new.user_id, former_user_id, is_gone, is_reused
           from memory.former_account
          where user_id = old.user_id and former_user_id <> new.user_id
-            on conflict do nothing;
+            on conflict (user_id, former_user_id) do update
+           set changed_xid = pg_catalog.pg_current_xact_id(),
+               is_gone = known.is_gone and excluded.is_gone,
+               is_reused = known.is_reused and excluded.is_reused;
         delete from memory.former_account where user_id = old.user_id;
         return null;
     end $$;
@@ -323,6 +427,18 @@ revoke execute on function memory.follow_account from public;
 create trigger account_followed after update of user_id on orbitpilot.account for each row
     when (old.user_id is distinct from new.user_id) execute function memory.follow_account();
 alter table orbitpilot.account enable always trigger account_followed;
+
+create function memory.leave_account_names() returns trigger
+    language plpgsql security definer set search_path = ''
+    as $$ begin
+        update memory.former_account set is_gone = true where user_id = old.user_id and not is_gone;
+        update memory.former_account set is_reused = true where former_user_id = old.user_id and not is_reused;
+        return null;
+    end $$;
+revoke execute on function memory.leave_account_names from public;
+create trigger account_names_left after delete on orbitpilot.account for each row
+    execute function memory.leave_account_names();
+alter table orbitpilot.account enable always trigger account_names_left;
 
 -- As before, and what was covered under a former name stays covered.
 create or replace view memory.kept_out with (security_invoker = true) as
