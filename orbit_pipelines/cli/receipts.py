@@ -33,7 +33,7 @@ def show_command(
     """
     from orbit_pipelines.cli.opening import open_database
     from orbit_pipelines.cli.output import print_json, printable, show, table
-    from orbit_pipelines.forgetting.receipt_book import list_receipts, read_receipt_of, receipt_path
+    from orbit_pipelines.forgetting.receipt_book import find_file, list_receipts, read_receipt_of
     from orbit_pipelines.forgetting.receipts import render
     from orbit_pipelines.settings import load_settings
 
@@ -43,7 +43,7 @@ def show_command(
             typer.echo(render(read_receipt_of(connection, number)), nl=False)
             return
         receipts = list_receipts(connection)
-    told = [_listed(each) | {"file": str(receipt_path(settings, each.number))} for each in receipts]
+    told = [_listed(each) | {"file": str(find_file(settings, each.document))} for each in receipts]
     if as_json:
         print_json(told)
     elif not told:

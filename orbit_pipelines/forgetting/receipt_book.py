@@ -1,7 +1,8 @@
 """Where receipts are kept: a row each in ``memory.forget``, and a file each in the home folder for whoever asks.
 
 The row comes first and is what counts; a file that is missing, because the disk was full or somebody removed it, is
-written again with the next receipt.
+written again with the next receipt. No file is ever overwritten: where another receipt has the name, as when an older
+database was restored with the same home folder, part of the digest is added to it.
 """
 
 from collections.abc import Mapping
@@ -20,16 +21,21 @@ from orbit_pipelines.lineage.parts import replacing
 from orbit_pipelines.settings import Settings
 
 FOLDER = "receipts"
+_SHOWN_OF_DIGEST = 16
 _TAKE_TURNS = "lock table memory.forget in share row exclusive mode"
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedReceipt:
-    """A receipt that is kept; ``path`` is its file."""
+    """A receipt that is kept; ``path`` is its file.
+
+    ``beside``: another receipt's file that has the name it would have had.
+    """
 
     number: int
     digest: str
     path: Path
+    beside: Path | None = None
 
 
 def issue_receipt(
@@ -65,12 +71,32 @@ def issue_receipt(
     if settings.lineage.is_dir():
         with mirroring(connection):
             write_forgets(connection, settings.lineage.absolute())
-    return IssuedReceipt(number, digest_of(document), receipt_path(settings, number))
+    path, plain = find_file(settings, document), receipt_path(settings, number)
+    return IssuedReceipt(number, digest_of(document), path, plain if plain != path else None)
 
 
 def receipt_path(settings: Settings, number: int) -> Path:
-    """Return where a receipt's file lies."""
+    """Return where a receipt's file lies, unless another receipt's has that name."""
     return settings.home / FOLDER / f"receipt-{number:06}.json"
+
+
+def find_file(settings: Settings, document: Document) -> Path:
+    """Return where a receipt's file lies, or would be written."""
+    return _file_of(settings, document["receipt"]["number"], digest_of(document), document["signature"])
+
+
+def _file_of(settings: Settings, number: int, digest: str, signature: str) -> Path:
+    plain = receipt_path(settings, number)
+    if not plain.exists() or _ends_with(plain, signature):
+        return plain
+    return plain.with_stem(f"{plain.stem}-{digest[:_SHOWN_OF_DIGEST]}")
+
+
+def _ends_with(path: Path, signature: str) -> bool:
+    # No two receipts have the same, and it stands last.
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 2 * len(signature)))
+        return signature.encode() in file.read()
 
 
 def list_receipts(connection: psycopg.Connection[Any]) -> list[Receipt]:
@@ -106,7 +132,12 @@ def _write_missing(connection: psycopg.Connection[Any], settings: Settings, newe
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with connection.transaction():
         connection.execute(_TAKE_TURNS)
-        for number in range(1, newest + 1):
-            if not receipt_path(settings, number).exists():
-                with replacing(receipt_path(settings, number)) as draft:
+        known = connection.execute(
+            "select number, digest, receipt ->> 'signature' from memory.forget where number <= %s order by number",
+            [newest],
+        ).fetchall()
+        for number, digest, signature in known:
+            path = _file_of(settings, number, digest, signature)
+            if not path.exists():
+                with replacing(path) as draft:
                     draft.write_bytes(render(read_receipt_of(connection, number)))

@@ -188,11 +188,10 @@ def check_chain(receipts: Sequence[Receipt]) -> None:
         receipts: sorted by number; their signatures are checked.
 
     Raises:
-        ReceiptBroken: one is missing, there twice, or not the one that the next was made after.
+        ReceiptBroken: they are of several chains, one is missing, or not the one that the next was made after.
     """
+    _require_one_chain(receipts)
     for before, after in pairwise(receipts):
-        if after.number == before.number:
-            raise ReceiptBroken(f"{before.name} and {after.name} both are number {after.number}: one was made up.")
         if after.number != before.number + 1:
             missing = (
                 f"{before.number + 1}"
@@ -208,6 +207,34 @@ def check_chain(receipts: Sequence[Receipt]) -> None:
                 f"The chain is broken: {after.name} was made after another number {before.number} than {before.name}. "
                 "One of the two was replaced."
             )
+
+
+def _require_one_chain(receipts: Sequence[Receipt]) -> None:
+    by_number: dict[int, dict[str, Receipt]] = {}
+    for receipt in receipts:
+        known = by_number.setdefault(receipt.number, {})
+        if same := known.get(receipt.digest):
+            raise ReceiptBroken(
+                f"{same.name} and {receipt.name} both are number {receipt.number}, the same receipt: give one of them."
+            )
+        known[receipt.digest] = receipt
+    parted = next((number for number, several in by_number.items() if len(several) > 1), None)
+    if parted is None:
+        return
+    # One whose forerunner isn't among them is of a chain that only its own signature tells.
+    chains = {digest: [receipt] for digest, receipt in by_number[parted].items()}
+    chain_of = {digest: digest for digest in chains}
+    for receipt in receipts:
+        if receipt.number > parted:
+            chain = chain_of[receipt.digest] = chain_of.get(str(receipt.body["previous"]), receipt.digest)
+            chains.setdefault(chain, []).append(receipt)
+    told = "; ".join(", ".join(receipt.name for receipt in chain) for chain in chains.values())
+    since = f"parting after number {parted - 1}" if parted > 1 else "from the first number on"
+    raise ReceiptBroken(
+        f"These are receipts of {len(chains)} chains, {since}: {told}. Each is as it was signed. After an older "
+        "database was restored, new receipts take the numbers of those that came after it; if none was, one of the "
+        "chains was made up. Check each by itself: give its files alone, with those before they part."
+    )
 
 
 def check_receipts(receipts: Iterable[Receipt], trusted: Iterable[str] = ()) -> list[Receipt]:

@@ -28,7 +28,8 @@ NOT_REACHED = (
 class Report:
     """One forget, or the preview of one.
 
-    ``verified`` and ``receipt`` (the path of its file) are None before a purge.
+    ``verified`` and ``receipt`` (the path of its file) are None before a purge. ``receipt_beside``: another receipt's
+    file that has the name it would have had.
     """
 
     selection: Selection
@@ -36,6 +37,7 @@ class Report:
     dry_run: bool
     verified: Mapping[str, Absence] | None = None
     receipt: str | None = None
+    receipt_beside: str | None = None
     not_reached: tuple[str, ...] = field(default=NOT_REACHED)
 
     @property
@@ -67,6 +69,7 @@ class Report:
             "unresolved": list(selection.unresolved),
             "unresolved_records": [record.as_json() for record in selection.unresolved_records],
             "undated": list(selection.undated),
+            "other_names": selection.other_names(),
             "artifacts": {
                 name: {
                     "count": touched.count,
@@ -90,6 +93,8 @@ class Report:
                 for name, absence in (self.verified or {}).items()
             }
             answer["receipt"] = self.receipt
+            if self.receipt_beside is not None:
+                answer["receipt_beside"] = self.receipt_beside
         return answer
 
     def _listed_apart(self, name: str) -> list[dict[str, str]]:
@@ -108,6 +113,7 @@ def digest(selection: Selection, artifacts: Mapping[str, Touched]) -> str:
         "selection": selection.parameters(),
         "unresolved": [selection.unresolved, [record.as_json() for record in selection.unresolved_records]],
         "undated": selection.undated,
+        "other_names": selection.other_names(),
         "artifacts": {
             name: [
                 touched.count,

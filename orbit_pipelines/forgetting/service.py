@@ -32,7 +32,7 @@ from orbit_pipelines.forgetting.proving import (
     tell_earlier,
     vacuum_touched,
 )
-from orbit_pipelines.forgetting.receipt_book import issue_receipt
+from orbit_pipelines.forgetting.receipt_book import IssuedReceipt, issue_receipt
 from orbit_pipelines.forgetting.receipt_content import describe_forget
 from orbit_pipelines.forgetting.registry import KINDS
 from orbit_pipelines.forgetting.remedies import tell_found, what_to_do
@@ -178,7 +178,9 @@ def forget(
     report = require_absence(proof.verified)
     with naming("receipts"):
         unsaid = (*tell_earlier(standing, taken), *verification.not_looked)
-        return replace(report, receipt=_issue(scene, request, report, purged, proof, unsaid))
+        issued = _issue(scene, request, report, purged, proof, unsaid)
+        beside = None if issued.beside is None else str(issued.beside)
+        return replace(report, receipt=str(issued.path), receipt_beside=beside)
 
 
 def _require_plan(current: Report, request: ForgetRequest) -> None:
@@ -261,7 +263,7 @@ def _issue(
     purged: Mapping[str, Touched],
     proof: Proof,
     not_looked: tuple[str, ...],
-) -> str:
+) -> IssuedReceipt:
     selection = scene.selection
     user_hash = None
     if selection.account:
@@ -276,7 +278,6 @@ def _issue(
         not_covered=(*not_looked, *proof.not_covered, *may_still_hold(scene.connection)),
         user_hash=user_hash,
     )
-    issued = issue_receipt(
+    return issue_receipt(
         scene.connection, scene.settings, content, user_id=None if selection.account else selection.user_id
     )
-    return str(issued.path)

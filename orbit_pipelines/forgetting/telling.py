@@ -40,6 +40,17 @@ def _selected(report: Report) -> Iterator[str]:
     )
     yield from (f"  {session.session_id} (agent {session.agent_id})" for session in selection.sessions)
     yield from (f"  {record.source_key} {record.source_id}" for record in selection.records)
+    others = selection.other_names()
+    if any(others.values()):
+        yield "The same where it was before it was renamed or moved, or is since:"
+        yield from (f"  the account {each['user_id']}" for each in others["accounts"])
+        yield from (
+            f"  {each['session_id']} (agent {each['agent_id']}) of {each['user_id']}" for each in others["sessions"]
+        )
+        yield from (
+            f"  {each['source_key']} {each['source_id']} (agent {each['agent_id']}) of {each['user_id']}"
+            for each in others["records"]
+        )
 
 
 def _left_out(report: Report) -> Iterator[str]:
@@ -104,6 +115,9 @@ def _end(report: Report) -> Iterator[str]:
         yield f"verified  {name}: {absence.found:,} found, {absence.depth.value}"
     if report.receipt:
         yield f"Receipt: {report.receipt}"
+    if report.receipt_beside:
+        yield f"Another receipt of that number is in {report.receipt_beside}, as after an older database was restored;"
+        yield "it was left alone."
 
 
 def _counted(count: int, what: str) -> str:

@@ -5,9 +5,15 @@ import psycopg
 import pytest
 
 from orbit_pipelines.database.connection import connect
-from orbit_pipelines.errors import OrbitError, UsageError
+from orbit_pipelines.errors import OrbitError, ReceiptBroken, UsageError
 from orbit_pipelines.forgetting.kinds import Absence, Depth, Touched, TouchedLine
-from orbit_pipelines.forgetting.receipt_book import issue_receipt, list_receipts, read_receipt_of, receipt_path
+from orbit_pipelines.forgetting.receipt_book import (
+    find_file,
+    issue_receipt,
+    list_receipts,
+    read_receipt_of,
+    receipt_path,
+)
 from orbit_pipelines.forgetting.receipt_content import describe_forget
 from orbit_pipelines.forgetting.receipt_keys import load_receipt_key, parse_public_key, public_hex, public_pem
 from orbit_pipelines.forgetting.receipts import check_receipts, read_receipt, render
@@ -76,6 +82,48 @@ def test_a_file_that_went_missing_comes_back_with_the_next_receipt(world: World)
     issue_receipt(world.connection, world.settings, content("s2"), user_id="mara")
 
     assert first.path.read_bytes() == before
+
+
+def test_no_receipt_of_a_later_database_is_overwritten_after_an_older_one_is_restored(world: World) -> None:
+    for session in ("s1", "s2", "s3"):
+        issue_receipt(world.connection, world.settings, content(session), user_id="mara")
+    later = {path: path.read_bytes() for path in (world.settings.home / "receipts").iterdir()}
+    world.sql("delete from memory.forget where number > 1")
+
+    issued = [issue_receipt(world.connection, world.settings, content(s), user_id="mara") for s in ("s4", "s5", "s6")]
+
+    assert [each.number for each in issued] == [2, 3, 4]
+    assert [each.beside and each.beside.name for each in issued] == ["receipt-000002.json", "receipt-000003.json", None]
+    assert {path: path.read_bytes() for path in later} == later
+    receipts = list_receipts(world.connection)
+    files = [find_file(world.settings, each.document) for each in receipts]
+    assert files[1:] == [each.path for each in issued]
+    assert [path.read_bytes() for path in files] == [render(each.document) for each in receipts]
+    issued[0].path.unlink()
+    issue_receipt(world.connection, world.settings, content("s7"), user_id="mara")
+    assert issued[0].path.read_bytes() == render(receipts[1].document)
+    assert len(list((world.settings.home / "receipts").iterdir())) == 7
+
+
+def test_receipts_of_two_chains_are_told_apart(world: World) -> None:
+    for session in ("s1", "s2", "s3"):
+        issue_receipt(world.connection, world.settings, content(session), user_id="mara")
+    world.sql("delete from memory.forget where number > 1")
+    for session in ("s4", "s5", "s6"):
+        issue_receipt(world.connection, world.settings, content(session), user_id="mara")
+    files = sorted((world.settings.home / "receipts").iterdir())
+    receipts = [read_receipt(path.read_bytes(), path.name) for path in files]
+    new = {each.digest for each in list_receipts(world.connection)}
+
+    with pytest.raises(ReceiptBroken, match="2 chains, parting after number 1") as caught:
+        check_receipts(receipts)
+
+    told = str(caught.value)
+    assert "receipt-000002.json, receipt-000003.json;" in told or "; receipt-000002.json, receipt-000003.json." in told
+    assert check_receipts([each for each in receipts if each.digest in new])
+    assert check_receipts([each for each in receipts if each.digest not in new or each.number == 1])
+    with pytest.raises(ReceiptBroken, match="same receipt"):
+        check_receipts([*receipts[:1], *receipts[:1]])
 
 
 def test_a_receipt_can_be_printed_as_its_file_holds_it(world: World) -> None:
