@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Generator
 from typing import Any, TypeVar
 
@@ -25,6 +26,18 @@ _SILENCE = (
     "translate host name",
 )
 
+_RAISED = ("P0", "38", "39")
+"""Classes of errors: raised in PL/pgSQL, and by or in functions of other languages."""
+
+_DATA_EXCEPTION = "22"
+"""The class of values that aren't what a type can hold; its messages quote them."""
+
+_QUOTE = re.compile("[\"'«»„“”‘’‹›「」]")
+"""The marks that the server's translations put around what they quote."""
+
+_FUNCTION = re.compile(r"PL/pgSQL function ([a-z_][a-z0-9_.]*)\(")
+_NAME = re.compile(r"[a-z_][a-z0-9_.]{0,62}")
+
 
 class ClosingCursor(psycopg.ServerCursor[Any]):
     """A cursor on the server that is closed also when its connection is lost just then."""
@@ -43,7 +56,8 @@ class DiscreetConnection(psycopg.Connection[TupleRow]):
     """A connection whose errors keep row values to themselves.
 
     PostgreSQL's DETAIL shows the row that failed, message text included, and an error's text ends up in logs and in
-    Dagster's events. It stays readable in ``error.diag``, for code that asks for it.
+    Dagster's events; so may the message itself, where a function wrote it or a value is quoted in it. All of it stays
+    readable in ``error.diag``, for code that asks for it.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -55,9 +69,39 @@ class DiscreetConnection(psycopg.Connection[TupleRow]):
         try:
             return super().wait(gen, *args, **kwargs)
         except psycopg.Error as error:
-            if error.diag.message_detail or error.diag.context:
-                error.args = (error.diag.message_primary, *error.args[1:])
+            if (said := discreet_message(error)) is not None:
+                error.args = (said, *error.args[1:])
             raise
+
+
+def discreet_message(error: psycopg.Error) -> str | None:
+    """Return what the server said, without what may be of a row; None if no server said anything.
+
+    Its own messages name tables, columns and limits, and are kept. What a function or a trigger raised may be put
+    together from anything: of that only the code is told, the function, and table and constraint where they are names.
+    """
+    diag = error.diag
+    if diag.message_primary is None:
+        return None
+    if _is_raised(diag):
+        function = _FUNCTION.match(diag.context or "")
+        which = f" ({function[1]})" if function else ""
+        about = [
+            f", {what} {name}"
+            for what, name in (("table", diag.table_name), ("constraint", diag.constraint_name))
+            if name is not None and _NAME.fullmatch(name)
+        ]
+        return f"a function of the database{which} raised an error (SQLSTATE {diag.sqlstate}{''.join(about)})"
+    if (diag.sqlstate or "").startswith(_DATA_EXCEPTION) and (quoted := _QUOTE.search(diag.message_primary)):
+        return f"{diag.message_primary[: quoted.start()].rstrip()} … (SQLSTATE {diag.sqlstate})"
+    if diag.message_detail or diag.context:
+        return diag.message_primary
+    return str(error)
+
+
+def _is_raised(diag: psycopg.errors.Diagnostic) -> bool:
+    """Whether the words are of a function: PL/pgSQL's may have any code, those of other languages the last three."""
+    return diag.source_function == "exec_stmt_raise" or (diag.sqlstate or "")[:2] in _RAISED
 
 
 def connect(url: str, *, autocommit: bool = False, application_name: str = "orbit") -> psycopg.Connection[TupleRow]:

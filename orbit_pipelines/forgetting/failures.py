@@ -7,6 +7,7 @@ import polars as pl
 import psycopg
 import pyarrow as pa
 
+from orbit_pipelines.database.connection import discreet_message
 from orbit_pipelines.errors import OrbitError, UsageError
 
 MEND = "Mend the named fault, run the same command again, then preview; don't remove origins or corpus by hand."
@@ -53,7 +54,7 @@ def naming(store: str) -> Iterator[None]:
 def _said_by_server(error: psycopg.Error) -> str:
     if isinstance(error, psycopg.errors.DiskFull):
         return "the disk of the PostgreSQL server is full"
-    if error.diag.message_primary:
-        return f"PostgreSQL says: {error.diag.message_primary}"
+    if (said := discreet_message(error)) is not None:
+        return f"PostgreSQL says: {said.splitlines()[0]}"
     lines = str(error).strip().splitlines() or ["no reason given"]
     return f"the connection to PostgreSQL was lost: {lines[0]}"

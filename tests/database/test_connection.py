@@ -57,6 +57,64 @@ def test_an_error_in_a_copy_shows_no_row_values(connection: psycopg.Connection[T
     assert "COPY" not in str(caught.value)
 
 
+SECRET = "I like tea"
+
+RAISED = {
+    "a message": "raise exception 'no: %', new.content",
+    "a message under another code": "raise exception using errcode = 'check_violation', message = new.content",
+    "a message under a code of its own": "raise exception using errcode = 'XY123', message = new.content",
+    "a hint": "raise exception 'no' using hint = new.content",
+    "names": "raise exception 'no' using table = new.content, constraint = new.content",
+    "a cast": "perform new.content::int",
+    "a cast to a time": "perform new.content::timestamptz",
+    "a cast to JSON": "perform new.content::jsonb",
+    "a message raised again": "begin raise exception '%', new.content; exception when others then raise; end",
+    "an assertion": "assert false, new.content",
+}
+
+
+@pytest.mark.parametrize("body", RAISED.values(), ids=RAISED)
+def test_what_a_trigger_says_is_not_handed_on(connection: psycopg.Connection[TupleRow], body: str) -> None:
+    connection.execute("create temporary table note (content text)")
+    function = f"$$ begin {body}; return new; end $$"
+    connection.execute(f"create function pg_temp.refuse() returns trigger language plpgsql as {function}".encode())
+    connection.execute("create trigger refuse before insert on note for each row execute function pg_temp.refuse()")
+
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute("insert into note values (%s)", [SECRET])
+
+    assert "tea" not in str(caught.value)
+    assert "tea" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_which_function_raised_an_error_is_said_with_the_table_and_constraint_it_names(
+    connection: psycopg.Connection[TupleRow],
+) -> None:
+    with pytest.raises(psycopg.errors.RaiseException) as caught:
+        connection.execute(
+            "do $$ begin raise exception 'I like tea' using table = 'note', constraint = 'note_short'; end $$"
+        )
+
+    said = "a function of the database raised an error (SQLSTATE P0001, table note, constraint note_short)"
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select 1 / 0", "division by zero"),
+        ("select * from nowhere", 'relation "nowhere" does not exist'),
+        ("select 'x'::int", "invalid input syntax for type integer: … (SQLSTATE 22P02)"),
+        ("select 300000000000::int", "integer out of range"),
+    ],
+)
+def test_what_the_server_itself_says_stays(connection: psycopg.Connection[TupleRow], query: str, said: str) -> None:
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(query.encode())
+
+    assert str(caught.value).startswith(said)
+
+
 @pytest.mark.parametrize("reads", [True, False], ids=["read from", "only declared"])
 def test_a_cursor_whose_connection_was_lost_is_closed(database_url: str, reads: bool) -> None:
     with connect(database_url) as connection, connect(database_url, autocommit=True) as other:

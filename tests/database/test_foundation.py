@@ -316,8 +316,10 @@ def test_a_renamed_message_is_renamed_in_the_ledger(history: Connection) -> None
     ],
 )
 def test_truncate_is_refused(history: Connection, table: str) -> None:
-    with pytest.raises(psycopg.errors.RaiseException, match="is refused"):
+    with pytest.raises(psycopg.errors.RaiseException) as caught:
         history.execute(f"truncate {table} cascade".encode())
+
+    assert "is refused" in str(caught.value.diag.message_primary)
 
 
 def test_triggers_fire_under_replication_too(history: Connection) -> None:

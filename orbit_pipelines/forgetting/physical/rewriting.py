@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from orbit_pipelines.database.connection import discreet_message
 from orbit_pipelines.database.statements import statement
 
 _DEAD = re.compile(r"(\d+) (?:are dead but not yet removable|dead row versions cannot be removed yet)")
@@ -65,7 +66,7 @@ def _vacuum(connection: psycopg.Connection[Any], table: str, command: str) -> Va
         with _listening(connection) as said, _patience(connection):
             connection.execute(statement)
     except (psycopg.errors.LockNotAvailable, psycopg.errors.InsufficientPrivilege) as error:
-        return Vacuumed(table, error.diag.message_primary or type(error).__name__)
+        return Vacuumed(table, discreet_message(error) or type(error).__name__)
     return Vacuumed(table, judge(said))
 
 
