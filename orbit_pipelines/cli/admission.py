@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orbit_pipelines.cli.options import AsJson, parse_id, parse_known_id
+from orbit_pipelines.cli.options import AsJson, parse_id, parse_short_id
 from orbit_pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FOLLOWS = "Memory follows at the next build: orbit build"
 
 
 def _values(name: str, what: str) -> Any:
-    return typer.Option(name, metavar="VALUE", parser=parse_known_id, help=f"{what}; may be given again.")
+    return typer.Option(name, metavar="VALUE", parser=parse_short_id, help=f"{what}; may be given again.")
 
 
 Channels = Annotated[list[str] | None, _values("--channel", "Sessions of this channel")]

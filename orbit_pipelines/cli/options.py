@@ -6,25 +6,34 @@ from unicodedata import category
 import typer
 
 LONGEST_ID = 256
-"""Characters; PostgreSQL can't index keys of a few thousand."""
+"""Characters of an id that is made up here; an application may have stored longer ones."""
 
 MOST_SOURCES = 2**31 - 1
 """The most that a PostgreSQL integer holds."""
 
 
 def parse_known_id(given: str) -> str:
-    """Return an id that a file brought, if it can be one; such an id may hold whatever the file had.
+    """Return an id that a file or an application brought, if it can be one; such an id may hold whatever that had.
+
+    Raises:
+        typer.BadParameter: it is empty, or no text.
+    """
+    if not given.strip():
+        raise typer.BadParameter("It can't be empty.")
+    if "\0" in given:
+        raise typer.BadParameter("It can't hold NUL.")
+    return parse_text(given)
+
+
+def parse_short_id(given: str) -> str:
+    """Return a value that is kept as it is given and compared with such ids, if it can be.
 
     Raises:
         typer.BadParameter: it is empty, too long, or no text.
     """
-    if not given.strip():
-        raise typer.BadParameter("It can't be empty.")
     if len(given) > LONGEST_ID:
         raise typer.BadParameter(f"It can have {LONGEST_ID} characters at most; this has {len(given):,}.")
-    if "\0" in given:
-        raise typer.BadParameter("It can't hold NUL.")
-    return parse_text(given)
+    return parse_known_id(given)
 
 
 def parse_id(given: str) -> str:
@@ -35,7 +44,7 @@ def parse_id(given: str) -> str:
     """
     if any(category(letter) in ("Cc", "Zl", "Zp") for letter in given):
         raise typer.BadParameter("It can't hold line breaks or other control characters.")
-    return parse_known_id(given)
+    return parse_short_id(given)
 
 
 def parse_text(given: str) -> str:

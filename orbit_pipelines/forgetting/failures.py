@@ -54,6 +54,8 @@ def naming(store: str) -> Iterator[None]:
 def _said_by_server(error: psycopg.Error) -> str:
     if isinstance(error, psycopg.errors.DiskFull):
         return "the disk of the PostgreSQL server is full"
+    if isinstance(error, psycopg.errors.ProgramLimitExceeded):
+        return "an id is longer than PostgreSQL can keep in an index, so that nothing stored has it"
     if (said := discreet_message(error)) is not None:
         return f"PostgreSQL says: {said.splitlines()[0]}"
     lines = str(error).strip().splitlines() or ["no reason given"]

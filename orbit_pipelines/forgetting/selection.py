@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from orbit_pipelines.errors import UsageError
-from orbit_pipelines.history.text import LONGEST_ID, clean_text
+from orbit_pipelines.history.text import clean_text
 from orbit_pipelines.model import DEFAULT_AGENT, Store
 
 
@@ -21,7 +21,7 @@ class Selectors:
     ``records``: pairs of source key and source id. ``since`` narrows to sessions that began then or later.
 
     Raises:
-        UsageError: no selector at all, a value that is no id (empty, too long, not to be stored), a ``since`` without
+        UsageError: no selector at all, a value that is no id (empty, or not to be stored), a ``since`` without
             an offset, or options that contradict each other.
     """
 
@@ -76,8 +76,6 @@ class Selectors:
 def _problem_of_id(value: str) -> str | None:
     if not value.strip():
         return "it is empty"
-    if len(value) > LONGEST_ID:
-        return f"it can have {LONGEST_ID} characters at most; this has {len(value):,}"
     _, is_changed = clean_text(value)
     return "it holds characters that can't be stored" if is_changed else None
 

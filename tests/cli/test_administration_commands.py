@@ -121,6 +121,8 @@ WITH_AN_ID = [
 @pytest.mark.parametrize("command", WITH_AN_ID, ids=" ".join)
 def test_what_can_be_no_id_is_a_wrong_use(imported: Orbit, export: Path, command: list[str]) -> None:
     for wrong in ("", " ", "a\nb", "x" * 257, "x" * 5300, "\udc80"):
+        if len(wrong) > 256 and command[0] in ("why", "flag") and command[-1] != "ID":
+            continue  # whatever an application stored can be named
         words = {"ID": wrong, "EXPORT": str(export)}
         result = imported(*(words.get(word, word) for word in command))
         assert result.exit_code == 2
