@@ -4,7 +4,7 @@ Several rules are one policy: a session that any of them matches is kept out. Wh
 ``building.admissions``'s business. A rule is no permission: a session kept out of memory may do what its tools allow.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +26,10 @@ class RuleKind(StrEnum):
     SESSION_KIND = "session_kind"
     HOOK_SOURCE = "hook_source"
     PARTICIPANT = "participant"
+
+
+SESSION_KINDS = ("chat", "cron", "heartbeat", "hook", "subagent")
+"""The kinds of sessions that imports tell apart; an application may store others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class StoredRule:
         return {**asdict(self), "created_at": self.created_at.isoformat()}
 
 
-def add_rules(conn: psycopg.Connection[Any], rules: Iterable[Rule]) -> int:
+def add_rules(conn: psycopg.Connection[Any], rules: Sequence[Rule]) -> int:
     """Put rules in force, and return how many are new. The next build follows; pairs that memory has covered stay.
 
     Args:
@@ -71,9 +75,11 @@ def add_rules(conn: psycopg.Connection[Any], rules: Iterable[Rule]) -> int:
 
     Raises:
         UnknownAccount: a rule is for somebody who has no account.
-        UsageError: a value is nothing but blanks.
+        UsageError: a value is nothing but blanks, or a kind of session that there is none of.
     """
     with conn.transaction():
+        for rule in rules:
+            _require_kind(conn, rule)
         return sum(_change(conn, "add_admission_rule", rule) for rule in rules)
 
 
@@ -110,6 +116,14 @@ def describe(rule: Rule | StoredRule) -> str:
     whose = "everyone" if rule.user_id is None else rule.user_id
     agent = "" if rule.agent_id is None else f", agent {rule.agent_id}"
     return f"{rule.kind.replace('_', ' ')} {rule.value!r} of {whose}{agent}"
+
+
+def _require_kind(conn: psycopg.Connection[Any], rule: Rule) -> None:
+    kind = rule.value.strip()
+    if rule.kind is not RuleKind.SESSION_KIND or not kind or kind in SESSION_KINDS:
+        return
+    if not conn.execute("select from orbitpilot.session where session_kind = %s limit 1", [kind]).rowcount:
+        raise UsageError(f"No session is of the kind {kind!r}. The kinds are {', '.join(SESSION_KINDS)}.")
 
 
 def _change(conn: psycopg.Connection[Any], name: str, rule: Rule) -> int:

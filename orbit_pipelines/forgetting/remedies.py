@@ -16,6 +16,7 @@ _BY_TABLE = {
 }
 _BY_ROAD = {
     "lineage_mirror": "lineage_mirror: move the folder lineage away; the next build mirrors everything anew",
+    "mirror_files": "mirror_files: move the folder lineage away; the next build mirrors everything anew",
     "files": "files: take the text out of the file, or remove it",
     "workspace_files": "workspace_files: remove the folder in workspaces once no build works in it",
     "event_log": "event_log: delete the run in Dagster that logged it",

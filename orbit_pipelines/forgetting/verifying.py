@@ -33,7 +33,7 @@ ROADS = {
     "rows": look_at_rows,
     "texts": look_at_texts,
     "vectors": look_at_neighbours,
-    "lineage_mirror": look_at_mirror,
+    "mirror_files": look_at_mirror,
     "files": look_at_files,
     "workspace_files": look_at_workspaces,
     "event_log": look_at_event_log,

@@ -1,7 +1,15 @@
 import pytest
 
 from orbit_pipelines.errors import UnknownAccount, UsageError
-from orbit_pipelines.forgetting.admission import Rule, RuleKind, add_rules, describe, list_rules, remove_rules
+from orbit_pipelines.forgetting.admission import (
+    SESSION_KINDS,
+    Rule,
+    RuleKind,
+    add_rules,
+    describe,
+    list_rules,
+    remove_rules,
+)
 from orbit_pipelines.model import Store
 from tests.worlds import World
 
@@ -112,6 +120,18 @@ def test_a_rule_that_is_in_force_stays_as_it_is_and_one_that_is_not_cant_be_remo
     assert remove_rules(mine.connection, [], [rule.rule_id]) == 1
     assert list_rules(mine.connection) == []
     assert add_rules(mine.connection, [CHANNEL]) == 1
+
+
+def test_a_rule_on_a_kind_that_no_session_can_have_is_refused_with_the_kinds(mine: World) -> None:
+    bogus = Rule(RuleKind.SESSION_KIND, "bogus")
+    for kind in ("bogus", "Cron"):
+        with pytest.raises(UsageError, match="chat, cron, heartbeat, hook, subagent"):
+            add_rules(mine.connection, [CHANNEL, Rule(RuleKind.SESSION_KIND, kind)])
+    assert list_rules(mine.connection) == []
+    mine.sql("insert into orbitpilot.session (user_id, session_id, session_kind) values ('me', 'odd', 'bogus')")
+    assert (
+        add_rules(mine.connection, [bogus, *(Rule(RuleKind.SESSION_KIND, f" {kind} ") for kind in SESSION_KINDS)]) == 6
+    )
 
 
 def test_a_rule_needs_a_value_and_an_account(mine: World) -> None:

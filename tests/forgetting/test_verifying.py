@@ -87,7 +87,7 @@ def test_nothing_is_found_where_nothing_is_left(gone: Gone) -> None:
     assert verification.roads["rows"].looked_at > 0
     assert verification.roads["texts"].looked_at > 0
     assert verification.roads["vectors"].looked_at > 0
-    assert verification.roads["lineage_mirror"].looked_at > 0
+    assert verification.roads["mirror_files"].looked_at > 0
     assert verification.roads["planner_statistics"].looked_at > 0
     assert verification.absences["fence"].depth is Depth.UNREACHABLE
     assert verification.absences["rows"].depth is Depth.ROWS_DELETED
@@ -219,7 +219,7 @@ def test_a_forgotten_hash_or_vector_elsewhere_in_the_mirror_is_found(gone: Gone,
     }[how]
     rows.with_columns(column).write_parquet(path)
 
-    assert gone.verify().roads["lineage_mirror"].found >= 1
+    assert gone.verify().roads["mirror_files"].found >= 1
 
 
 def test_what_was_found_is_told_with_its_place_and_its_remedy(gone: Gone) -> None:
@@ -326,9 +326,13 @@ def test_a_hash_or_text_in_the_mirror_is_found(gone: Gone) -> None:
     rows.with_columns(
         pl.when(is_forgotten).then(pl.lit("ab")).otherwise("content_hash").alias("content_hash")
     ).write_parquet(path)
-    assert gone.found()["lineage_mirror"] >= 1
+    assert gone.found()["mirror_files"] >= 1
     rows.with_columns(pl.lit(SECRET).alias("reason")).write_parquet(path)
-    assert gone.found()["lineage_mirror"] >= 1
+    assert gone.found()["mirror_files"] >= 1
+
+
+def test_no_road_has_the_name_of_a_kind() -> None:
+    assert not ROADS.keys() & {kind.name for kind in KINDS}
 
 
 def test_a_piece_of_the_mirror_that_no_view_reads_is_looked_at(gone: Gone) -> None:
@@ -344,7 +348,7 @@ def test_a_piece_of_the_mirror_that_no_view_reads_is_looked_at(gone: Gone) -> No
         }
     ).write_parquet(left)
 
-    assert gone.verify().roads["lineage_mirror"].where == {str(left.relative_to(gone.world.settings.lineage)): 1}
+    assert gone.verify().roads["mirror_files"].where == {str(left.relative_to(gone.world.settings.lineage)): 1}
 
 
 @pytest.mark.parametrize(
@@ -398,7 +402,7 @@ def test_a_damaged_file_of_the_mirror_is_told_as_not_looked_at(gone: Gone) -> No
     path.write_bytes(b"PAR1 and then nothing")
 
     told = "\n".join(gone.verify().not_looked)
-    assert f"lineage_mirror: could not be read: {path.relative_to(gone.world.settings.lineage)}" in told
+    assert f"mirror_files: could not be read: {path.relative_to(gone.world.settings.lineage)}" in told
 
 
 def test_a_build_that_began_behind_the_fence_is_left_alone(gone: Gone) -> None:
