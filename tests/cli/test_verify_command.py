@@ -60,7 +60,7 @@ def test_a_model_that_made_no_stored_vector_is_not_asked(built: Orbit, monkeypat
 
     told = built.json("verify", *S1)
 
-    assert told["roads"]["vectors"]["not_looked"].startswith("no vector of the selected sessions was at hand")
+    assert told["roads"]["vectors"]["not_looked"].startswith("no vector of the selection was at hand")
     assert "not looked" in built("verify", *S1).stdout
 
 
