@@ -381,9 +381,10 @@ create function memory.follow_record() returns trigger
         return null;
     end $$;
 revoke execute on function memory.follow_record from public;
+-- Where a constraint was dropped and a key is null, it is the contract's check that tells.
 create trigger record_followed after update of user_id, agent_id, source_key, source_id on orbitpilot.record for each row
     when ((old.user_id, old.agent_id, old.source_key, old.source_id)
-       is distinct from (new.user_id, new.agent_id, new.source_key, new.source_id))
+       <> (new.user_id, new.agent_id, new.source_key, new.source_id))
     execute function memory.follow_record();
 alter table orbitpilot.record enable always trigger record_followed;
 
