@@ -299,12 +299,13 @@ def _list_entries(name: str, archive: zipfile.ZipFile, report: Progress) -> Expo
 def _by_path(archive: zipfile.ZipFile) -> dict[Parts, zipfile.ZipInfo]:
     """Return a zip's files by their paths within it. Two of one path, and one without any, are all there."""
     entries: dict[Parts, zipfile.ZipInfo] = {}
-    for entry in archive.infolist():
+    for number, entry in enumerate(archive.infolist()):
         if entry.filename.endswith("/"):
             continue
         parts = _parts(entry.filename) or ("unnamed",)
         while parts in entries:
-            parts = ("again", *parts)
+            # Their number tells them apart at once, however many a path has.
+            parts = (f"again {number}", *parts)
         entries[parts] = entry
     return entries
 
