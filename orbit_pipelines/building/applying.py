@@ -1,10 +1,11 @@
-"""A diff applied, and written down: rows deleted, inserted, updated; lineage; the cache; one last look.
+"""A share's diff applied, and written down: rows deleted, inserted, updated; lineage; the cache; one last look.
 
 Everything here runs inside the publishing transaction; nothing commits.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import polars as pl
 
@@ -58,6 +59,7 @@ _UPDATED = (
     "sent_at",
     "recipe",
 )
+_PARTINGS = ("user_id", "agent_id", "reason")
 _DELETED = (Reason.MESSAGE_DELETED.value, Reason.SESSION_DELETED.value)
 
 
@@ -76,13 +78,14 @@ def apply_diff(
     connection = publication.connection
     if publication.extraction.is_full:
         whom = {"everyone": reach.is_everything, "users": list(reach.users), "left_out": list(reach.left_out)}
-        connection.execute(statement("delete_scope_chunks"), {**whom, **arrays(reach.frozen)})
+        connection.execute(statement("delete_scope_chunks"), {**whom, **reach.bounds, **arrays(reach.frozen)})
     else:
         for rows in slices(diff.removed.select(*PLACE)):
             connection.execute(statement("delete_chunks"), rows)
-        updated = diff.updated.with_columns(pl.col("reply_message_ids").map_elements(_as_json, pl.String))
-        for rows in slices(updated.select(*_UPDATED)):
-            connection.execute(statement("update_chunks"), {"build_id": publication.build_id, **rows})
+        if diff.updated.height:
+            updated = diff.updated.with_columns(pl.col("reply_message_ids").map_elements(_as_json, pl.String))
+            for rows in slices(updated.select(*_UPDATED)):
+                connection.execute(statement("update_chunks"), {"build_id": publication.build_id, **rows})
     if written.height:
         inserted = _rows_to_insert(publication, written.select(*PLACE), fetched.select(*TEXT_KEY, "embedding"))
         copy_frames(connection, "memory.chunk", inserted, _CHUNK_TYPES)
@@ -95,7 +98,7 @@ def _as_json(ids: pl.Series) -> str:
 
 def _rows_to_insert(publication: Publication, places: pl.DataFrame, fetched: pl.DataFrame) -> Iterator[pl.DataFrame]:
     workspace = publication.workspace
-    for part in workspace.parts("chunks"):
+    for part in publication.share.parts_of(workspace, "chunks"):
         rows = workspace.read("chunks", part).join(places, on=PLACE, how="semi", maintain_order="left")
         known = workspace.read("vectors", part, [*TEXT_KEY, "embedding"]).filter(pl.col("embedding").is_not_null())
         vectors = pl.concat([known, fetched]).unique(TEXT_KEY, keep="first")
@@ -107,12 +110,11 @@ def _rows_to_insert(publication: Publication, places: pl.DataFrame, fetched: pl.
         )
 
 
-def record_changes(publication: Publication, diff: ChunkDiff) -> None:
+def record_changes(publication: Publication, diff: ChunkDiff, changed_at: datetime) -> None:
     """Write one ``memory.change`` row for every key that came, went or was described otherwise.
 
     What is forgotten leaves its ids there, and no hash.
     """
-    changed_at = publication.connection.execute("select now()").fetchone()
     rows = [
         frame.select(*PLACE, "content_hash", "reason").with_columns(pl.lit(action.value).alias("action"))
         for action, frame in (
@@ -120,11 +122,14 @@ def record_changes(publication: Publication, diff: ChunkDiff) -> None:
             (Action.ADDED, diff.inserted),
             (Action.UPDATED, diff.updated),
         )
+        if frame.height
     ]
+    if not rows:
+        return
     changes = pl.concat(rows).with_columns(
         pl.when(pl.col("reason") != Reason.SESSION_FORGOTTEN.value).then("content_hash").alias("content_hash"),
         pl.lit(publication.build_id).alias("build_id"),
-        pl.lit(changed_at[0] if changed_at else None, dtype=pl.Datetime("us", "UTC")).alias("changed_at"),
+        pl.lit(changed_at, dtype=pl.Datetime("us", "UTC")).alias("changed_at"),
     )
     copy_frame(publication.connection, "memory.change", changes, _CHANGE_TYPES)
 
@@ -169,19 +174,31 @@ def record_source_statuses(publication: Publication) -> None:
     )
 
 
-def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> None:
-    """Count the days of the vectors of what left, drop those of what was deleted, and those whose days are over."""
-    connection = publication.connection
-    if diff.removed.is_empty():
-        return
+def count_days(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
+    """Count the days of the vectors of what left from now on; return its stores, each with why something of it left."""
     is_gone = pl.col("reason") == Reason.ACCOUNT_DELETED.value
-    gone, left = diff.removed.filter(is_gone), diff.removed.filter(~is_gone)
+    left = diff.removed.select(*TEXT_KEY, "model", "reason")
+    for rows in slices(left.filter(~is_gone).select(*TEXT_KEY, "model").unique()):
+        publication.connection.execute(statement("touch_cached_embeddings"), rows)
+    return left.select(*_PARTINGS).unique()
+
+
+def tend_cache(publication: Publication, partings: pl.DataFrame, cache_days: int) -> None:
+    """Drop the vectors of what was deleted, and those whose days are over.
+
+    Args:
+        publication: when all its shares are written.
+        partings: what ``count_days`` returned of each.
+        cache_days: how many those are.
+    """
+    connection = publication.connection
+    if partings.is_empty():
+        return
+    gone = partings.filter(pl.col("reason") == Reason.ACCOUNT_DELETED.value)
     if gone.height:
         connection.execute(statement("drop_embeddings_of_accounts"), {"users": gone["user_id"].unique().to_list()})
-    for rows in slices(left.select(*TEXT_KEY, "model").unique()):
-        connection.execute(statement("touch_cached_embeddings"), rows)
     connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
-    bereft = left.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
+    bereft = partings.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
     if bereft.height:
         connection.execute(
             'create temp table unused_text (user_id text collate "C", agent_id text collate "C",'
@@ -192,12 +209,8 @@ def tend_cache(publication: Publication, diff: ChunkDiff, cache_days: int) -> No
         connection.execute(statement("drop_embeddings_of_deleted"))
 
 
-def refuse_unfit(publication: Publication, written: pl.DataFrame, news: Recheck) -> None:
-    """Look once more at the pairs this publish has just written.
-
-    Raises:
-        NothingStagedMayPass: one is excluded, forgotten or renumbered.
-    """
+def count_unfit(publication: Publication, written: pl.DataFrame, news: Recheck) -> tuple[int, int, int]:
+    """Look once more at the pairs just written: return how many are excluded, forgotten, and renumbered."""
     pairs = (
         written.filter(pl.col("source_key") == CHAT_HISTORY)
         .select(
@@ -216,6 +229,16 @@ def refuse_unfit(publication: Publication, written: pl.DataFrame, news: Recheck)
         for rows in slices(pairs)
     ]
     excluded, forgotten, renumbered = (sum(found) for found in zip((0, 0, 0), *counts, strict=True))
+    return excluded, forgotten, renumbered
+
+
+def refuse_unfit(publication: Publication, unfit: Sequence[tuple[int, int, int]]) -> None:
+    """End the publish if a share has written what it may not; by what ``count_unfit`` returned of each.
+
+    Raises:
+        NothingStagedMayPass: a pair is excluded, forgotten or renumbered.
+    """
+    excluded, forgotten, renumbered = (sum(found) for found in zip((0, 0, 0), *unfit, strict=True))
     if excluded or forgotten or renumbered:
         raise NothingStagedMayPass(
             f"Build {publication.build_id} was about to publish {excluded} excluded pairs, {forgotten} of forgotten "

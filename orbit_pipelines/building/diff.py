@@ -1,7 +1,7 @@
 """What a publish must do, as a value: keys to remove, rows to insert, rows whose description changed. Pure.
 
-The diff key is ``(source_key, source_id, chunk_index, content_hash)`` within a store. It is taken once, over the whole
-extent, so that the result doesn't depend on batches; applying it is ``building.publish``'s business.
+The diff key is ``(source_key, source_id, chunk_index, content_hash)`` within a store. It is taken over whole stores'
+extent at once, so that the result doesn't depend on batches; applying it is ``building.publish``'s business.
 """
 
 from dataclasses import dataclass
@@ -70,6 +70,8 @@ class ChunkDiff:
 
 def diff_chunks(stored: pl.DataFrame, fresh: pl.DataFrame) -> ChunkDiff:
     """Compare stored chunks with freshly made ones, both ``CHUNK_KEYS`` rows of the same extent."""
+    if stored.is_empty() or fresh.is_empty():
+        return ChunkDiff(inserted=fresh, removed=stored, updated=fresh.clear(), unchanged=0)
     is_other_text = pl.col("content_hash").ne_missing(pl.col("content_hash_stored")) | pl.col("model").ne_missing(
         pl.col("model_stored")
     )

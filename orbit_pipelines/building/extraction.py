@@ -115,7 +115,7 @@ def extract(
             parameters = _parameters(extent, watermarks, cluster_is_current(watermarks, cluster))
             counts = _write_frames(connection, workspace, parameters, batch_messages, on_progress)
             _write_people(connection, workspace, extent, statuses_to_json(plans))
-            for name, keys in (("sessions", extent.sessions), ("runs", extent.runs), ("keys", extent.records)):
+            for name, keys in (("sessions", extent.sessions), ("runs", extent.runs), ("records", extent.records)):
                 workspace.write("extent", name, keys)
     extraction = Extraction(
         mode=mode,
@@ -147,10 +147,8 @@ def read_extent(workspace: Workspace, extraction: Extraction) -> Extent:
     return Extent(
         is_everything=extraction.is_everything,
         whole_users=extraction.whole_users,
-        sessions=workspace.read("extent", "sessions"),
-        runs=workspace.read("extent", "runs"),
-        records=workspace.read("extent", "keys"),
         why_everything=extraction.why_everything,
+        **{part: workspace.read("extent", part) for part in workspace.parts("extent")},
     )
 
 

@@ -3,10 +3,13 @@
 The order matters. The lock is taken in a statement of its own, so that what is read afterwards is newer than the lock.
 Then everything that may have happened since extraction is read again: whether another build published these people
 meanwhile, whether a forget ran, which messages and records were excluded, which sessions were forgotten, which of them
-an admission rule keeps out now. What came in is applied and the publish goes on; it never waits for quiet.
+an admission rule keeps out now. What came in is applied and the publish goes on; it never waits for quiet. A large
+publish takes its people share by share (``building.shares``), all in the one transaction.
 """
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -16,6 +19,8 @@ from psycopg.types.json import Jsonb
 from orbit_pipelines.building.admissions import keep_admissions
 from orbit_pipelines.building.applying import (
     apply_diff,
+    count_days,
+    count_unfit,
     record_changes,
     record_skips,
     record_source_statuses,
@@ -26,12 +31,13 @@ from orbit_pipelines.building.applying import (
 from orbit_pipelines.building.diff import ChunkDiff, diff_chunks, diff_skips
 from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
 from orbit_pipelines.building.embedding import VECTORS
-from orbit_pipelines.building.extraction import STORES, Extraction
+from orbit_pipelines.building.extraction import STORES, Extraction, read_extent
 from orbit_pipelines.building.locks import lock_bucket, lock_person
 from orbit_pipelines.building.reasons import explain
-from orbit_pipelines.building.recheck import recheck
+from orbit_pipelines.building.recheck import Recheck, recheck
 from orbit_pipelines.building.recipe import Recipe
 from orbit_pipelines.building.scope import BUCKET, Watermark, Watermarks, read_watermarks
+from orbit_pipelines.building.shares import share_out
 from orbit_pipelines.building.staging import (
     Publication,
     fetch_vectors,
@@ -67,6 +73,9 @@ class Published:
     from_cache: int = 0
     left_out: tuple[str, ...] = ()
     reasons: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+_COUNTS = ("records", "added", "removed", "updated", "unchanged", "skipped", "embedded", "from_cache")
 
 
 def publish(
@@ -106,27 +115,57 @@ def publish(
         left_out = None if overtaken is None else tuple(sorted(overtaken | forgetting))
         if left_out is None or (extraction.users and set(left_out) >= set(extraction.users)):
             return Published(is_superseded=True)
-        publication = Publication(connection, workspace, extraction, recipe, build_id, left_out)
+        extent = read_extent(workspace, extraction)
+        is_first = extent.is_everything and _is_without_lineage(connection)
+        publication = Publication(connection, workspace, extraction, extent, recipe, build_id, left_out, is_first)
         news = recheck(connection, extraction, left_out)
-        records = gather_records(publication, news)
-        fresh = gather_chunks(publication, records)
-        reach = reach_of(publication, records, news)
-        stored = read_stored(publication, reach)
-        diff = diff_chunks(stored, fresh)
-        diff = explain(diff, records, stored, read_history(publication, diff))
-        written = fresh if extraction.is_full else diff.inserted
-        apply_diff(publication, reach, diff, written, fetch_vectors(publication, written))
-        record_changes(publication, diff)
-        skips = skips_of(records)
-        record_skips(publication, diff_skips(read_skips(publication, reach), skips))
+        shares = [
+            _publish_share(publication.at(share), news.of(share))
+            for share in share_out(connection, workspace, extraction)
+        ]
+        refuse_unfit(publication, [share.unfit for share in shares])
         record_source_statuses(publication)
         keep_admissions(connection, workspace, news.kept_out, left_out)
-        tend_cache(publication, diff, cache_days)
-        refuse_unfit(publication, written, news)
+        tend_cache(publication, pl.concat([share.partings for share in shares]), cache_days)
         _move_watermarks(publication, marks)
-        published = _count(publication, records, diff, written, skips)
+        published = _sum([share.published for share in shares])
         _close_build(publication, published, news.snapshot, _told(note, extraction.why_everything, forgetting))
     return published
+
+
+@dataclass(frozen=True, slots=True)
+class _ShareWritten:
+    """One share, written: what it did, and what is left to do of it (see ``building.applying``) once all are."""
+
+    published: Published
+    partings: pl.DataFrame
+    unfit: tuple[int, int, int]
+
+
+def _publish_share(publication: Publication, news: Recheck) -> _ShareWritten:
+    records = gather_records(publication, news)
+    fresh = gather_chunks(publication, records)
+    reach = reach_of(publication, records, news)
+    stored = read_stored(publication, reach)
+    diff = diff_chunks(stored, fresh)
+    diff = explain(diff, records, stored, read_history(publication, diff))
+    written = fresh if publication.extraction.is_full else diff.inserted
+    apply_diff(publication, reach, diff, written, fetch_vectors(publication, written))
+    record_changes(publication, diff, news.at)
+    skips = skips_of(records)
+    record_skips(publication, diff_skips(read_skips(publication, reach), skips))
+    return _ShareWritten(
+        published=_count(publication, records, diff, written, skips),
+        partings=count_days(publication, diff),
+        unfit=count_unfit(publication, written, news),
+    )
+
+
+def _is_without_lineage(connection: psycopg.Connection[Any]) -> bool:
+    found = connection.execute(
+        "select exists (select from memory.change) or exists (select from memory.skipped)"
+    ).fetchone()
+    return found == (False,)
 
 
 def _overtaken(extraction: Extraction, marks: Watermarks) -> set[str] | None:
@@ -200,7 +239,7 @@ def _move_watermarks(publication: Publication, marks: Watermarks) -> None:
 def _count(
     publication: Publication, records: pl.DataFrame, diff: ChunkDiff, written: pl.DataFrame, skips: pl.DataFrame
 ) -> Published:
-    embedded = publication.workspace.read_all("vectors", VECTORS, [*TEXT_KEY, "is_new"]).filter("is_new")
+    embedded = publication.share.read(publication.workspace, "vectors", VECTORS, [*TEXT_KEY, "is_new"]).filter("is_new")
     rows = {
         Action.ADDED.value: diff.inserted,
         Action.REMOVED.value: diff.removed,
@@ -217,8 +256,23 @@ def _count(
         embedded=embedded.height,
         from_cache=written.join(embedded, on=TEXT_KEY, how="anti").height,
         left_out=publication.left_out,
-        reasons={name: dict(frame.group_by("reason").len().sort("reason").iter_rows()) for name, frame in rows.items()},
+        reasons={name: dict(sorted(Counter(frame["reason"]).items())) for name, frame in rows.items()},
     )
+
+
+def _sum(shares: Sequence[Published]) -> Published:
+    """Return what the shares of a publish did together."""
+    first, *others = shares
+    for share in others:
+        first = replace(
+            first,
+            **{name: getattr(first, name) + getattr(share, name) for name in _COUNTS},
+            reasons={
+                action: dict(sorted((Counter(counts) + Counter(share.reasons[action])).items()))
+                for action, counts in first.reasons.items()
+            },
+        )
+    return first
 
 
 def _close_build(publication: Publication, published: Published, recheck_snapshot: str, note: str | None) -> None:

@@ -5,6 +5,8 @@ one, and so do its added ones. Where several hold, DESIGN.md's order decides: fo
 admission, branch, edit, recipe.
 """
 
+from dataclasses import replace
+
 import polars as pl
 
 from orbit_pipelines.building.diff import SOURCE, ChunkDiff
@@ -46,6 +48,12 @@ def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, histor
         history: ``HISTORY``, one row for every source in ``diff.removed`` or ``diff.inserted``; sources that were
             never covered may be missing.
     """
+    updated = diff.updated.with_columns(_lit(Reason.METADATA_CHANGED).alias("reason"))
+    if stored.is_empty() and history.is_empty():
+        # As on a first build: of what nothing is known, the reasons below are this one.
+        inserted = diff.inserted.with_columns(_lit(Reason.NEW_PAIR).alias("reason"))
+        removed = diff.removed.with_columns(pl.lit(None, dtype=pl.String).alias("reason"))
+        return replace(diff, inserted=inserted, removed=removed, updated=updated)
     touched = pl.concat([diff.removed.select(*SOURCE), diff.inserted.select(*SOURCE)]).unique().lazy()
     had = (
         stored.lazy()
@@ -84,11 +92,11 @@ def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, histor
             facts.select(*SOURCE, pl.col(column).alias("reason")), on=SOURCE, how="left", maintain_order="left"
         )
 
-    return ChunkDiff(
+    return replace(
+        diff,
         inserted=reasoned(diff.inserted, "added_reason"),
         removed=reasoned(diff.removed, "removed_reason"),
-        updated=diff.updated.with_columns(pl.lit(Reason.METADATA_CHANGED.value).alias("reason")),
-        unchanged=diff.unchanged,
+        updated=updated,
     )
 
 

@@ -4,7 +4,8 @@ A flag or a rule that was lifted meanwhile waits for the next build, and so do e
 asked to be left out or forgotten is applied to frames that were made before they asked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from orbit_pipelines.building.diff import SOURCE
 from orbit_pipelines.building.extraction import Extraction
 from orbit_pipelines.building.forgotten import log_forgotten
 from orbit_pipelines.building.scope import SESSION_KEY
+from orbit_pipelines.building.shares import Share
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Reason
 
@@ -31,13 +33,24 @@ class Recheck:
     ``verdicts`` works on runs: a run with a newly excluded message is dropped whole, and the next build puts back what
     remains. One that ``is_of_reply`` stands only against a pair that would be published with a reply: to its run came a
     message that had been excluded before. ``forgotten``: sessions with a tombstone that extraction didn't see.
-    ``kept_out``: ``ADMISSIONS`` of the sessions that a rule matches that extraction didn't see.
+    ``kept_out``: ``ADMISSIONS`` of the sessions that a rule matches that extraction didn't see. ``at``: the moment of
+    the publishing transaction.
     """
 
     snapshot: str
+    at: datetime
     verdicts: pl.DataFrame
     forgotten: pl.DataFrame
     kept_out: pl.DataFrame
+
+    def of(self, share: Share) -> "Recheck":
+        """Return the news of a share's people."""
+        return replace(
+            self,
+            verdicts=share.of(self.verdicts),
+            forgotten=share.of(self.forgotten),
+            kept_out=share.of(self.kept_out),
+        )
 
 
 def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_out: tuple[str, ...]) -> Recheck:
@@ -51,11 +64,11 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
             "left_out": list(left_out),
         },
     ).fetchall()
-    snapshot = rows[0][0]
+    snapshot, at = rows[0][:2]
     verdicts = []
     forgotten = []
     kept_out = []
-    for _, kind, user_id, agent_id, key, item, is_flagged in rows:
+    for _, _, kind, user_id, agent_id, key, item, is_flagged in rows:
         if kind == "tombstone":
             forgotten.append((user_id, agent_id, key))
         elif kind == "admission":
@@ -70,11 +83,14 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
     gone = pl.DataFrame(forgotten, schema=_FORGOTTEN, orient="row")
     log_forgotten(gone)
     frame = pl.DataFrame(verdicts, schema=_VERDICTS, orient="row")
-    is_forgotten = pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value
+    if frame.height:
+        # A forgotten session outranks a flag in it, and what stands against the pair what stands against its reply.
+        is_forgotten = pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value
+        frame = frame.sort(~is_forgotten, "is_of_reply", maintain_order=True).unique(SOURCE, keep="first")
     return Recheck(
         snapshot=snapshot,
-        # A forgotten session outranks a flag in it, and what stands against the pair what stands against its reply.
-        verdicts=frame.sort(~is_forgotten, "is_of_reply", maintain_order=True).unique(SOURCE, keep="first"),
+        at=at,
+        verdicts=frame,
         forgotten=gone,
         kept_out=pl.DataFrame(kept_out, schema=ADMISSIONS, orient="row"),
     )

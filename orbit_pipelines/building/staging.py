@@ -1,10 +1,10 @@
-"""What a publish compares: the fresh rows of the workspace and the stored rows within its reach.
+"""What a publish compares: the fresh rows of the workspace and the stored rows within its reach, a share at a time.
 
 Everything here runs inside the publishing transaction, after the lock and the re-check.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -15,10 +15,12 @@ from orbit_pipelines.building.chunks import CHUNKS, CONTENT
 from orbit_pipelines.building.diff import CHUNK_KEYS, PLACE, SKIPS, SOURCE, ChunkDiff
 from orbit_pipelines.building.embedding import TEXTS as TEXT_KEY
 from orbit_pipelines.building.embedding import find_known
-from orbit_pipelines.building.extraction import Extraction, read_extent
+from orbit_pipelines.building.extraction import Extraction
 from orbit_pipelines.building.reasons import HISTORY
 from orbit_pipelines.building.recheck import Recheck
 from orbit_pipelines.building.recipe import Recipe
+from orbit_pipelines.building.scope import Extent
+from orbit_pipelines.building.shares import EVERYBODY, Share
 from orbit_pipelines.building.verdicts import JUDGED, TEXTS
 from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.frames import arrays, read_frame, slices
@@ -32,22 +34,37 @@ _RECORD_KEYS = pl.Schema({name: dtype for name, dtype in JUDGED.items() if name 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """One publish under way: its transaction, and whom it may not publish."""
+    """One publish under way: its transaction, whom it may not publish, and the share of its people that it is at.
+
+    ``is_first``: no lineage was there before it.
+    """
 
     connection: psycopg.Connection[Any]
     workspace: Workspace
     extraction: Extraction
+    extent: Extent
     recipe: Recipe
     build_id: int
     left_out: tuple[str, ...]
+    is_first: bool
+    share: Share = EVERYBODY
+
+    def at(self, share: Share) -> "Publication":
+        """Return the publication as it is at a share."""
+        return replace(self, share=share)
+
+    def mine(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of people this share may publish; by ``user_id``."""
+        rows = self.share.of(rows)
+        return rows.filter(~pl.col("user_id").is_in(self.left_out)) if self.left_out else rows
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The stored rows a publish may touch: everyone's, or whole people's, whole sessions' and single sources'.
+    """The stored rows a share may touch: everyone's in it, or whole people's, whole sessions' and single sources'.
 
     ``frozen``: sources of quarantined sessions, whose chunks stay as they are. ``left_out``: people nothing of whom is
-    touched; only a publish of everything needs to be told.
+    touched, and ``bounds``: those of the share; only a publish of everything needs to be told.
     """
 
     is_everything: bool
@@ -56,6 +73,7 @@ class Reach:
     sources: pl.DataFrame
     frozen: pl.DataFrame
     left_out: tuple[str, ...]
+    bounds: dict[str, str | None]
 
     def slices(self) -> Iterator[dict[str, Any]]:
         """Yield parameters of statements that read within reach, at least once, with so many sources each."""
@@ -67,9 +85,7 @@ class Reach:
 
 def gather_records(publication: Publication, news: Recheck) -> pl.DataFrame:
     """Return the judged records without their texts, with what the re-check found against them."""
-    records = publication.workspace.read_all("pairs", _RECORD_KEYS).filter(
-        ~pl.col("user_id").is_in(publication.left_out)
-    )
+    records = publication.mine(publication.share.read(publication.workspace, "pairs", _RECORD_KEYS))
     if news.verdicts.is_empty():
         return keep_out(records, news.kept_out)
     would_bring_reply = pl.col("has_reply") & pl.col("reply_verdict").is_null()
@@ -95,8 +111,7 @@ def gather_chunks(publication: Publication, records: pl.DataFrame) -> pl.DataFra
     """Return the keys of the fresh chunks, but for those of records something stands against."""
     columns = [name for name in CHUNKS if name not in CONTENT]
     return (
-        publication.workspace.read_all("chunks", CHUNKS, columns)
-        .filter(~pl.col("user_id").is_in(publication.left_out))
+        publication.mine(publication.share.read(publication.workspace, "chunks", CHUNKS, columns))
         .join(records.filter(pl.col("verdict").is_not_null()), on=SOURCE, how="anti", maintain_order="left")
         .with_columns(
             pl.lit(publication.recipe.model).alias("model"), pl.lit(publication.recipe.fingerprint).alias("recipe")
@@ -106,16 +121,20 @@ def gather_chunks(publication: Publication, records: pl.DataFrame) -> pl.DataFra
 
 
 def reach_of(publication: Publication, records: pl.DataFrame, news: Recheck) -> Reach:
-    """Return which stored rows this publish may touch."""
-    extent = read_extent(publication.workspace, publication.extraction)
-    outside = pl.col("user_id").is_in(publication.left_out)
+    """Return which stored rows this share may touch."""
+    extent = publication.extent
+    people = pl.DataFrame({"user_id": extent.whole_users}, schema={"user_id": pl.String})
+    sources = records.select(*SOURCE)
+    if extent.is_everything:
+        sources = sources.clear()
     return Reach(
         is_everything=extent.is_everything,
-        users=tuple(user for user in extent.whole_users if user not in publication.left_out),
-        sessions=pl.concat([extent.sessions, news.forgotten]).unique().filter(~outside),
-        sources=pl.concat([records.select(*SOURCE), extent.records]).unique().filter(~outside),
+        users=tuple(publication.mine(people)["user_id"]),
+        sessions=publication.mine(pl.concat([extent.sessions, news.forgotten]).unique()),
+        sources=pl.concat([sources, publication.mine(extent.records)]).unique(),
         frozen=records.filter(pl.col("verdict") == Reason.CONTRACT_BROKEN.value).select(*SOURCE),
         left_out=publication.left_out,
+        bounds=publication.share.bounds,
     )
 
 
@@ -138,27 +157,19 @@ def read_skips(publication: Publication, reach: Reach) -> pl.DataFrame:
 
 def _read(publication: Publication, reach: Reach, what: str, schema: pl.Schema) -> pl.DataFrame:
     if reach.is_everything:
-        return read_frame(
-            publication.connection, statement(f"read_all_stored_{what}"), {"left_out": list(reach.left_out)}, schema
-        )
+        whom = {"left_out": list(reach.left_out), **reach.bounds}
+        return read_frame(publication.connection, statement(f"read_all_stored_{what}"), whom, schema)
     query = statement(f"read_stored_{what}")
     return pl.concat([read_frame(publication.connection, query, each, schema) for each in reach.slices()])
 
 
 def read_history(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
     """Return what lineage knows of the sources a diff touches; nothing on a first build, without asking."""
-    connection = publication.connection
-    if diff.removed.is_empty() and diff.inserted.is_empty():
+    if diff.removed.is_empty() and (publication.is_first or diff.inserted.is_empty()):
         return pl.DataFrame(schema=HISTORY)
     touched = pl.concat([rows.select(*SOURCE, "session_id") for rows in (diff.removed, diff.inserted)]).unique(SOURCE)
-    if diff.removed.is_empty():
-        has_past = connection.execute(
-            "select exists (select from memory.change) or exists (select from memory.skipped)"
-        ).fetchone()
-        if has_past == (False,):
-            return pl.DataFrame(schema=HISTORY)
     query = statement("read_source_history")
-    return pl.concat([read_frame(connection, query, each, HISTORY) for each in slices(touched)])
+    return pl.concat([read_frame(publication.connection, query, each, HISTORY) for each in slices(touched)])
 
 
 def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFrame:
@@ -169,7 +180,7 @@ def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFram
     """
     workspace, places = publication.workspace, wanted.select(*PLACE)
     lacking = [wanted.select(*TEXT_KEY).clear()]
-    for part in workspace.parts("chunks"):
+    for part in publication.share.parts_of(workspace, "chunks"):
         # A text may have its vector in another part, but rows are inserted part by part.
         has = workspace.read("vectors", part, [*TEXT_KEY, "is_fetched"]).filter("is_fetched")
         texts = workspace.read("chunks", part, [*PLACE, "content_hash"]).join(places, on=PLACE, how="semi")

@@ -8,6 +8,9 @@ import psycopg
 
 from orbit_pipelines.database.wire_arrays import WireArray, as_array
 
+_FETCHED_AT_ONCE = 2_000
+"""Rows that are held three times for a moment: as the server sent them, as Python's objects, and in a frame."""
+
 
 def read_frame(
     connection: psycopg.Connection[Any], query: bytes, parameters: Mapping[str, Any], schema: pl.Schema
@@ -54,21 +57,26 @@ def read_batches(
         query: its result is sorted by ``whole`` first.
         parameters: of the query.
         schema: the columns, in the query's order.
-        batch_rows: how many rows to read at a time; a group larger than that is one batch.
+        batch_rows: how many rows a batch has; a group larger than that is one batch.
         whole: columns that are equal within a group.
     """
-    carried = pl.DataFrame(schema=schema)
+    read = [pl.DataFrame(schema=schema)]
+    height = 0
     with connection.cursor(name="frames", binary=True) as cursor:
         cursor.execute(query, parameters)
-        while rows := cursor.fetchmany(batch_rows):
-            batch = pl.concat([carried, pl.DataFrame(rows, schema=schema, orient="row")])
+        while rows := cursor.fetchmany(min(batch_rows, _FETCHED_AT_ONCE)):
+            read.append(pl.DataFrame(rows, schema=schema, orient="row"))
+            height += len(rows)
+            if height < batch_rows:
+                continue
+            batch = pl.concat(read, rechunk=True)
             last = batch.select(*whole).row(-1)
             is_last = pl.all_horizontal(
                 pl.col(name).eq_missing(pl.lit(value)) for name, value in zip(whole, last, strict=True)
             )
-            carried = batch.filter(is_last)
-            ready = batch.filter(~is_last)
+            ready, carried = batch.filter(~is_last), batch.filter(is_last)
+            read, height = [carried], carried.height
             if ready.height:
                 yield ready
-    if carried.height:
-        yield carried
+    if height:
+        yield pl.concat(read, rechunk=True)

@@ -36,12 +36,21 @@ with sessions as (
 ), gone as (
     select pair.* from memory.pair as pair
      where pair.deleted_at is not null and (%(is_everything)s or pair.user_id = any(%(whole_users)s))
+    -- Apart for each ("offset 0"): joined, a planner that takes the deleted ones for few reads all of them each time.
     union all
-    select pair.* from sessions join memory.pair as pair using (user_id, agent_id, session_id)
-     where pair.deleted_at is not null
+    select gone.* from sessions cross join lateral (
+        select pair.* from memory.pair as pair
+         where (pair.user_id, pair.agent_id, pair.session_id)
+             = (sessions.user_id, sessions.agent_id, sessions.session_id)
+           and pair.deleted_at is not null
+        offset 0) as gone
     union all
-    select pair.* from runs join memory.pair as pair using (user_id, agent_id, session_id, run_index)
-     where pair.deleted_at is not null
+    select gone.* from runs cross join lateral (
+        select pair.* from memory.pair as pair
+         where (pair.user_id, pair.agent_id, pair.session_id, pair.run_index)
+             = (runs.user_id, runs.agent_id, runs.session_id, runs.run_index)
+           and pair.deleted_at is not null
+        offset 0) as gone
 ), turns as (
     select user_id, agent_id, session_id, message_id, position, is_active, false as is_gone, role, author, content,
            sent_at, not_remembered, pair_index, answers, run_index, content_xid

@@ -17,14 +17,15 @@ with mark as (
 select user_id, agent_id, session_id, run_index
   from changed where run_index is not null
 union
-select changed.user_id, changed.agent_id, changed.session_id, coalesce(answered.run_index, gone.run_index)
+select changed.user_id, changed.agent_id, changed.session_id,
+       coalesce(answered.run_index, case when known.deleted_at is not null then known.run_index end)
   from changed
   left join orbitpilot.message as answered
     on (answered.user_id, answered.agent_id, answered.session_id, answered.pair_index)
      = (changed.user_id, changed.agent_id, changed.session_id, changed.answers)
-  left join memory.pair as gone
-    on (gone.user_id, gone.agent_id, gone.session_id, gone.pair_index)
+  -- By its key, whether deleted or not: of the index of deleted ones a planner without statistics reads all, each time.
+  left join memory.pair as known
+    on (known.user_id, known.agent_id, known.session_id, known.pair_index)
      = (changed.user_id, changed.agent_id, changed.session_id, changed.answers)
-   and gone.deleted_at is not null
  where changed.answers is not null
-   and coalesce(answered.run_index, gone.run_index) is not null
+   and coalesce(answered.run_index, case when known.deleted_at is not null then known.run_index end) is not null

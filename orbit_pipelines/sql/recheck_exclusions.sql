@@ -58,7 +58,7 @@ with flagged as (
     select 'admission', kept.user_id, kept.agent_id, kept.session_id, kept.admitted_below::text, null
       from ruled join memory.kept_out as kept using (user_id, agent_id, session_id)
 )
-select pg_current_snapshot()::text, news.*
+select pg_current_snapshot()::text, now(), news.*
   from (select) as always
   left join news
     on (%(everyone)s or news.user_id = any(%(users)s)) and news.user_id <> all(%(left_out)s)

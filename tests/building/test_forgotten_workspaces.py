@@ -61,16 +61,16 @@ def test_frames_of_keys_stay_whole(workspace: Workspace) -> None:
 def test_a_half_written_file_goes_and_is_written_again_without_the_store(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = pl.DataFrame.write_parquet
+    write = pl.LazyFrame.sink_parquet
     times = iter(range(10))
 
-    def write_and_forget(rows: pl.DataFrame, path: Path, **options: object) -> None:
-        write(rows, path, **options)  # type: ignore[arg-type]
+    def write_and_forget(rows: pl.LazyFrame, path: Path, **options: object) -> None:
+        write(rows, path, **options)  # type: ignore[call-overload]
         if next(times) == 0:
             workspace.forget(frozenset({ME}))
             assert not path.exists()
 
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", write_and_forget)
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", write_and_forget)
     workspace.write("messages", "m0", ROWS)
     assert workspace.read("messages", "m0")["content"].to_list() == ["yours"]
 
