@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 from orbit_pipelines.bench.measurements import CommandMeasured
 from orbit_pipelines.bench.own_process import environment_of, run_program
@@ -15,6 +16,10 @@ _BUILD = [sys.executable, "-c", "from orbit_pipelines.cli.app import main; main(
 _IMPORTS = [sys.executable, "-c", "import orbit_pipelines.cli.builds, orbit_pipelines.launching"]
 
 
+_TIMES = 3
+"""The imports are measured so often, and the fastest counts: they can't be what another program delayed."""
+
+
 def measure_command(settings: Settings, pairs: int) -> CommandMeasured:
     """Measure the command over a memory that is up to date.
 
@@ -25,9 +30,7 @@ def measure_command(settings: Settings, pairs: int) -> CommandMeasured:
     dagster_url = database_url(Settings(database_url=settings.dagster_database_url))
     environment = environment_of(settings)
     run_program(_BUILD, environment)  # makes Dagster's tables
-    start = time.perf_counter()
-    run_program(_IMPORTS, environment)
-    imports = time.perf_counter() - start
+    imports = min(_seconds_of(_IMPORTS, environment) for _ in range(_TIMES))
     start = time.perf_counter()
     answer = json.loads(run_program(_BUILD, environment))
     seconds = time.perf_counter() - start
@@ -40,3 +43,9 @@ def measure_command(settings: Settings, pairs: int) -> CommandMeasured:
             run_id,
         ).fetchall()
     return CommandMeasured(pairs, seconds, imports, run - build, build, events)
+
+
+def _seconds_of(command: Sequence[str], environment: Mapping[str, str]) -> float:
+    start = time.perf_counter()
+    run_program(command, environment)
+    return time.perf_counter() - start

@@ -105,11 +105,12 @@ class ImportMeasured:
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """All that one run measured."""
+    """All that one run measured. ``anew``: the steps of one size again, each build in a new process."""
 
     steps: tuple[StepMeasured, ...]
     peers: tuple[PeerMeasured, ...] = ()
     command: CommandMeasured | None = None
+    anew: tuple[StepMeasured, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:

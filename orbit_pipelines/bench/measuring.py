@@ -1,7 +1,7 @@
 """Steps, measured one after another on one database, each beside its floor."""
 
-import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import psycopg
@@ -10,56 +10,73 @@ from orbit_pipelines.bench.corpus import Corpus
 from orbit_pipelines.bench.floor import make_floor_tables, measure_floor, rows_of_build, settle
 from orbit_pipelines.bench.measured_build import MeasuredBuild
 from orbit_pipelines.bench.measurements import StepMeasured, Written
-from orbit_pipelines.bench.own_process import run_module
+from orbit_pipelines.bench.own_process import Ask, answering
 from orbit_pipelines.bench.steps import Step
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.settings import Settings
 
+_BUILDER = "orbit_pipelines.bench.measured_build"
+
 Announce = Callable[[str], None]
 """Told what is done next."""
 
-SECONDS_TO_DISCONNECT = 10
-
 
 def measure_steps(
-    settings: Settings, corpus: Corpus, steps: Sequence[Step], announce: Announce = lambda _what: None
+    settings: Settings,
+    corpus: Corpus,
+    steps: Sequence[Step],
+    announce: Announce = lambda _what: None,
+    *,
+    in_new_processes: bool = False,
 ) -> list[StepMeasured]:
-    """Load a corpus into an empty database and measure the steps."""
-    with connect(str(settings.database_url), autocommit=True) as connection:
+    """Load a corpus into an empty database and measure the steps.
+
+    Args:
+        settings: of an installation of the benchmark's own.
+        corpus: the history.
+        steps: in their order.
+        announce: told what is done next.
+        in_new_processes: whether each build has a process and a connection of its own, as each Dagster run has, or all
+            have one that stays.
+    """
+    with ExitStack() as stack:
+        connection = stack.enter_context(connect(str(settings.database_url), autocommit=True))
         announce(f"{corpus.pairs:,} pairs: loading")
         corpus.load(connection)
         make_floor_tables(connection)
+        stays = None if in_new_processes else stack.enter_context(answering(_BUILDER, settings))
         measured = []
         for step in steps:
             announce(f"{corpus.pairs:,} pairs: {step.name}, {step.title}")
             if step.edit is not None:
                 step.edit(connection, corpus)
-            measured.append(_measure(connection, settings, corpus, step))
+            with nullcontext(stays) if stays else answering(_BUILDER, settings) as build:
+                measured.append(_measure(connection, build, corpus, step))
     return measured
 
 
-def _measure(connection: psycopg.Connection[Any], settings: Settings, corpus: Corpus, step: Step) -> StepMeasured:
+def _measure(connection: psycopg.Connection[Any], build: Ask, corpus: Corpus, step: Step) -> StepMeasured:
     settle(connection)
     wal, rows = _wal_bytes(connection), _rows_written(connection)
-    build = MeasuredBuild(**run_module("orbit_pipelines.bench.measured_build", settings, step.mode.value))
+    built = MeasuredBuild(**build(step.mode.value))
     wal = _wal_bytes(connection) - wal
     written = _difference(rows, _rows_written(connection))
-    floor_rows = rows_of_build(connection, build.build_id)
+    floor_rows = rows_of_build(connection, built.build_id)
     floor = measure_floor(connection, floor_rows)
     has_rows = any(each.frame.height for each in floor_rows)
     return StepMeasured(
         step=step.name,
         pairs=corpus.pairs,
-        seconds=build.seconds,
+        seconds=built.seconds,
         floor_seconds=floor,
-        ratio=build.seconds / floor if has_rows else None,
-        added=build.added,
-        removed=build.removed,
-        embedded=build.embedded,
+        ratio=built.seconds / floor if has_rows else None,
+        added=built.added,
+        removed=built.removed,
+        embedded=built.embedded,
         wal_bytes=wal,
-        peak_mib=build.peak_mib,
-        parts=build.parts,
+        peak_mib=built.peak_mib,
+        parts=built.parts,
         written=written,
     )
 
@@ -70,25 +87,13 @@ def _wal_bytes(connection: psycopg.Connection[Any]) -> int:
 
 
 def _rows_written(connection: psycopg.Connection[Any]) -> Written:
-    """Return what the server counted so far: complete, because whoever else wrote is gone and this one reports."""
+    """Return what the server counted so far: complete, because whoever else wrote has reported and so does this one."""
     connection.execute("select pg_stat_force_next_flush()")
-    _wait_until_alone(connection)
     counts = connection.execute(statement("count_written_rows")).fetchall()
     return {
         table: {"inserted": inserted, "updated": updated, "deleted": deleted}
         for table, inserted, updated, deleted in counts
     }
-
-
-def _wait_until_alone(connection: psycopg.Connection[Any]) -> None:
-    """Wait for the server to notice that the measured process is gone: a session reports its counts at its end."""
-    others = (
-        "select from pg_stat_activity"
-        " where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'"
-    )
-    deadline = time.monotonic() + SECONDS_TO_DISCONNECT
-    while connection.execute(others).rowcount and time.monotonic() < deadline:
-        time.sleep(0.01)
 
 
 def _difference(before: Written, after: Written) -> Written:

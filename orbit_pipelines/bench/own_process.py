@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,59 @@ SECONDS_TO_END = 30
 """How long an interrupted process may take to put things in order."""
 
 
+Ask = Callable[[str], dict[str, Any]]
+"""Gives a program a line and returns its answer."""
+
+
 def run_module(module: str, settings: Settings, *arguments: str) -> dict[str, Any]:
     """Run one of this package's modules as a program and return the JSON object it prints."""
     output = run_program([sys.executable, "-m", module, *arguments], environment_of(settings))
     answer: dict[str, Any] = json.loads(output)
     return answer
+
+
+@contextmanager
+def answering(module: str, settings: Settings) -> Iterator[Ask]:
+    """Run one of this package's modules as a program that answers each line it is given with a line of JSON.
+
+    What it is asked with raises ``BenchFailed`` where the program ends instead. At the end it is told that no more
+    comes; an interrupt reaches only us, and we interrupt it in turn.
+    """
+    with (
+        tempfile.TemporaryFile("w+") as complaint,
+        subprocess.Popen(
+            [sys.executable, "-m", module],
+            cwd=PROJECT_ROOT,
+            env=environment_of(settings),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaint,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
+        asked, answers = process.stdin, process.stdout
+        if asked is None or answers is None:  # pragma: no cover - they are pipes
+            raise RuntimeError("the program has no pipes")
+
+        def ask(line: str) -> dict[str, Any]:
+            with suppress(BrokenPipeError):
+                asked.write(f"{line}\n")
+                asked.flush()
+            if answer := answers.readline():
+                answered: dict[str, Any] = json.loads(answer)
+                return answered
+            process.wait()
+            complaint.seek(0)
+            last_line = complaint.read().strip().rpartition("\n")[2] or "no reason given"
+            raise BenchFailed(f"{module} failed: {last_line}")
+
+        try:
+            yield ask
+            process.communicate()
+        except BaseException:
+            _interrupt(process)
+            raise
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str], cwd: Path = PROJECT_ROOT) -> str:
@@ -62,8 +111,14 @@ def environment_of(settings: Settings) -> dict[str, str]:
     return os.environ | {name: str(value) for name, value in given.items() if value is not None}
 
 
+def forget_peak() -> None:
+    """Have ``peak_mib`` begin anew, where the system can: on Linux."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak_mib() -> float:
-    """Return the most memory this process ever held, in MiB.
+    """Return the most memory this process held since ``forget_peak``, in MiB; without it, since it began.
 
     ``ru_maxrss`` would do as well, if Linux didn't begin it with what the parent process held.
     """

@@ -17,7 +17,10 @@ TARGET_PAIRS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """What to measure. ``peers`` is None without others to compare with."""
+    """What to measure. ``peers`` is None without others to compare with.
+
+    ``has_command``: also the whole command, and builds that have a process each, at one size.
+    """
 
     sizes: Sequence[int]
     steps: Sequence[Step]
@@ -34,6 +37,7 @@ class BenchPlan:
 def run_bench(place: Place, plan: BenchPlan, announce: Announce = lambda _what: None) -> BenchResult:
     """Measure all of a plan; of repeats, the median."""
     measured: list[StepMeasured] = []
+    anew: list[StepMeasured] = []
     command: CommandMeasured | None = None
     for repeat in range(plan.repeats):
         for pairs in sorted(plan.sizes):
@@ -42,7 +46,10 @@ def run_bench(place: Place, plan: BenchPlan, announce: Announce = lambda _what: 
                 if plan.has_command and pairs == plan.command_pairs and repeat == 0:
                     announce(f"{pairs:,} pairs: a whole orbit build that finds nothing to do")
                     command = measure_command(settings, pairs)
+            if plan.has_command and pairs == plan.command_pairs and repeat == 0:
+                with bench_database(place) as settings:
+                    anew = measure_steps(settings, Corpus(pairs), plan.steps, announce, in_new_processes=True)
     compared = []
     if plan.peers is not None:
         compared = run_peers(plan.peers, place.folder, plan.sizes, plan.repeats, announce)
-    return BenchResult(tuple(medians(measured)), tuple(medians(compared)), command)
+    return BenchResult(tuple(medians(measured)), tuple(medians(compared)), command, tuple(anew))

@@ -48,6 +48,8 @@ def bench_tables(result: BenchResult) -> list[TextTable]:
     growth = [each for each in result.steps if each.step == GROWTH.name]
     if len(growth) > 1:
         tables.append(growth_table(growth))
+    if result.anew:
+        tables.append(anew_table(result))
     if result.command is not None:
         tables.append(command_table(result.command))
     return tables
@@ -82,6 +84,18 @@ def growth_table(steps: Iterable[StepMeasured]) -> TextTable:
     smallest = by_size[0].seconds
     rows = tuple((f"{step.pairs:,}", seconds_of(step.seconds), f"{step.seconds / smallest:.2f} ×") for step in by_size)
     return TextTable(f"Growth: {GROWTH.title} in histories of several sizes", ("pairs", "seconds", "ratio"), rows)
+
+
+def anew_table(result: BenchResult) -> TextTable:
+    """Return what each build takes in a process that stays, and in a new one over a new connection."""
+    rows = []
+    for step in result.anew:
+        stays = result.find(step.step, step.pairs)
+        rows.append((step.step, seconds_of(stays.seconds) if stays else "", seconds_of(step.seconds)))
+    pairs = result.anew[0].pairs
+    return TextTable(
+        f"The same builds in new processes, {pairs:,} pairs", ("step", "one process", "a new one"), tuple(rows)
+    )
 
 
 def command_table(command: CommandMeasured) -> TextTable:

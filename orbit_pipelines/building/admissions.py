@@ -13,16 +13,18 @@ import psycopg
 
 from orbit_pipelines.building.scope import SESSION_KEY
 from orbit_pipelines.building.workspace import Workspace
-from orbit_pipelines.database.frames import read_frame, slices
+from orbit_pipelines.database.frames import arrays, read_frame, slices
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Reason
 
 ADMISSIONS = pl.Schema({**dict.fromkeys(SESSION_KEY, pl.String()), "admitted_below": pl.Int32()})
-"""Sessions that rules match, each with the number below which its pairs stay.
+"""Sessions that rules match, each with the number below which its pairs stay; null where none matches any more."""
 
-In the frame ``admissions`` of a workspace only what the publish has to write down: those matched for the first time,
-and, with null, those that no rule matches any more.
-"""
+DECIDED = pl.Schema({**ADMISSIONS, "is_new": pl.Boolean()})
+"""``ADMISSIONS``; ``is_new``: the publish has it to write down: matched for the first time, or no more."""
+
+NOTHING_DECIDED = pl.DataFrame(schema=DECIDED)
+"""What there is to say where no rule is."""
 
 _FRAME = "admissions"
 _LESS_THAN_A_RULE = (
@@ -33,15 +35,32 @@ _LESS_THAN_A_RULE = (
 )
 
 
-def extract_admissions(connection: psycopg.Connection[Any], workspace: Workspace, parameters: dict[str, Any]) -> None:
-    """Write the frame ``admissions`` of an extent.
+def read_admissions(connection: psycopg.Connection[Any], parameters: dict[str, Any]) -> pl.DataFrame:
+    """Return what rules decide about the sessions of an extent, ``DECIDED``.
 
     Args:
-        connection: in the extraction's transaction.
-        workspace: the build's.
+        connection: in the transaction that reads the extent.
         parameters: those of the extent.
     """
-    workspace.write(_FRAME, "all", read_frame(connection, statement("read_admissions"), parameters, ADMISSIONS))
+    # Most installations have no rules, and planning the question takes longer than anything else of a small build.
+    asked = connection.execute(
+        "select exists (select from memory.admission_rule) or exists (select from memory.session_admission)"
+    ).fetchone()
+    if asked == (False,):
+        return NOTHING_DECIDED
+    return read_frame(connection, statement("read_admissions"), parameters, DECIDED)
+
+
+def kept_out_of(decided: pl.DataFrame) -> dict[str, Any]:
+    """Return the sessions that rules keep out, as parameters of ``extract_messages``; by ``DECIDED``."""
+    return arrays(decided.filter(pl.col("admitted_below").is_not_null()).select(*ADMISSIONS), "kept_")
+
+
+def stage_admissions(workspace: Workspace, decided: pl.DataFrame) -> None:
+    """Write the frame ``admissions``, of what the publish has to write down; by ``DECIDED``."""
+    new = decided.filter("is_new").select(*ADMISSIONS)
+    if new.height or workspace.has_part(_FRAME, "all"):
+        workspace.write(_FRAME, "all", new)
 
 
 def keep_out(records: pl.DataFrame, kept_out: pl.DataFrame) -> pl.DataFrame:
@@ -78,6 +97,8 @@ def keep_admissions(
         kept_out: ``ADMISSIONS`` of rules that came since extraction; they win.
         left_out: people this publish leaves alone.
     """
+    if kept_out.is_empty() and not workspace.has_part(_FRAME, "all"):
+        return
     seen = (
         workspace.read_all(_FRAME, ADMISSIONS)
         .filter(~pl.col("user_id").is_in(left_out))

@@ -153,8 +153,10 @@ def record_skips(publication: Publication, diff: SkipDiff) -> None:
 
 
 def record_source_statuses(publication: Publication) -> None:
-    """Write the status of each source of each person in scope, where it changed."""
+    """Write the status of each source of each person in scope, where it changed: of whoever is taken whole, that is."""
     extraction = publication.extraction
+    if not (extraction.is_everything or extraction.whole_users):
+        return
     flat = [
         (plan, source, reason)
         for plan, statuses in extraction.plan_statuses.items()
@@ -176,6 +178,8 @@ def record_source_statuses(publication: Publication) -> None:
 
 def count_days(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
     """Count the days of the vectors of what left from now on; return its stores, each with why something of it left."""
+    if diff.removed.is_empty():
+        return diff.removed.select(*_PARTINGS)
     is_gone = pl.col("reason") == Reason.ACCOUNT_DELETED.value
     left = diff.removed.select(*TEXT_KEY, "model", "reason")
     for rows in slices(left.filter(~is_gone).select(*TEXT_KEY, "model").unique()):
@@ -211,6 +215,8 @@ def tend_cache(publication: Publication, partings: pl.DataFrame, cache_days: int
 
 def count_unfit(publication: Publication, written: pl.DataFrame, news: Recheck) -> tuple[int, int, int]:
     """Look once more at the pairs just written: return how many are excluded, forgotten, and renumbered."""
+    if written.is_empty():
+        return 0, 0, 0
     pairs = (
         written.filter(pl.col("source_key") == CHAT_HISTORY)
         .select(

@@ -50,6 +50,8 @@ class SkipDiff:
 
 def diff_skips(stored: pl.DataFrame, fresh: pl.DataFrame) -> SkipDiff:
     """Compare the skips in force with those a build found, both ``SKIPS`` rows of the same reach."""
+    if stored.is_empty() or fresh.is_empty():
+        return SkipDiff(ended=stored, begun=fresh)
     return SkipDiff(
         ended=stored.join(fresh, on=list(SKIPS), how="anti"), begun=fresh.join(stored, on=list(SKIPS), how="anti")
     )

@@ -13,7 +13,7 @@ import polars as pl
 import psycopg
 from pydantic import TypeAdapter
 
-from orbit_pipelines.building.admissions import extract_admissions
+from orbit_pipelines.building.admissions import kept_out_of, read_admissions, stage_admissions
 from orbit_pipelines.building.other_records import STORED_RECORDS
 from orbit_pipelines.building.pairing import MESSAGES, unanswering_replies
 from orbit_pipelines.building.recipe import Recipe
@@ -176,11 +176,12 @@ def _write_frames(
     on_progress: Callable[[int], None],
 ) -> dict[str, int]:
     counts = {"messages": 0, "records": 0, "unanswering_replies": 0}
-    extract_admissions(connection, workspace, parameters)
+    decided = read_admissions(connection, parameters)
+    stage_admissions(workspace, decided)
     batches = read_batches(
         connection,
         statement("extract_messages"),
-        parameters,
+        {**parameters, **kept_out_of(decided)},
         MESSAGES,
         batch_rows=batch_messages,
         whole=SESSION_KEY,

@@ -53,5 +53,7 @@ def without_forgotten(
 
 def log_forgotten(sessions: pl.DataFrame) -> None:
     """Say of each session that it is skipped, and why."""
+    if sessions.is_empty():
+        return
     for key in sessions.select(*SESSION_KEY).unique().sort(*SESSION_KEY).iter_rows():
         _LOGGER.info("%s: session %s is skipped", Reason.SESSION_FORGOTTEN, "/".join(key))

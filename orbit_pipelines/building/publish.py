@@ -209,14 +209,16 @@ def _move_watermarks(publication: Publication, marks: Watermarks) -> None:
     if extraction.scope.is_everyone:
         # Whoever was left out keeps following the mark that was in force for them.
         behind = [user for user in left_out if user not in marks.people]
-        connection.execute(
-            statement("keep_people_behind"),
-            {"users": behind, "bucket": BUCKET, "build_id": publication.build_id},
-        )
-        connection.execute(
-            "delete from memory.watermark where scope <> %s and scope <> all(%s)",
-            [BUCKET, [f"user:{user}" for user in left_out]],
-        )
+        if behind:
+            connection.execute(
+                statement("keep_people_behind"),
+                {"users": behind, "bucket": BUCKET, "build_id": publication.build_id},
+            )
+        if marks.people:
+            connection.execute(
+                "delete from memory.watermark where scope <> %s and scope <> all(%s)",
+                [BUCKET, [f"user:{user}" for user in left_out]],
+            )
         scopes = [BUCKET]
     else:
         scopes = [f"user:{user}" for user in extraction.users if user not in left_out]

@@ -6,6 +6,7 @@ admission, branch, edit, recipe.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import polars as pl
 
@@ -104,6 +105,10 @@ def _lit(reason: Reason) -> pl.Expr:
     return pl.lit(reason.value)
 
 
+# Long expressions, the same for every share of every build: putting one together takes longer than a small diff.
+
+
+@cache
 def _lost_replies() -> list[pl.Expr]:
     no_ids = pl.lit([], dtype=pl.List(pl.String))
     lost = (
@@ -117,6 +122,7 @@ def _lost_replies() -> list[pl.Expr]:
     ]
 
 
+@cache
 def _has_returned() -> pl.Expr:
     """Return whether a text comes that once left with its branch."""
     no_hashes = pl.lit([], dtype=pl.List(pl.String))
@@ -124,6 +130,7 @@ def _has_returned() -> pl.Expr:
     return left.list.set_intersection(pl.col("fresh_hashes").fill_null(no_hashes)).list.len() > 0
 
 
+@cache
 def _why_text_changed() -> pl.Expr:
     """Return why a source that stays in memory has other chunks than it had."""
     was_skipped = pl.col("skipped_reason").eq_missing(_lit(Reason.REPLY_NOT_REMEMBERED))
@@ -148,6 +155,7 @@ def _why_text_changed() -> pl.Expr:
     )
 
 
+@cache
 def _why_removed() -> pl.Expr:
     textless = pl.col("verdict").is_in([Reason.NO_TEXT.value, Reason.RECALLED_BLOCK.value])
     return (
@@ -165,6 +173,7 @@ def _why_removed() -> pl.Expr:
     )
 
 
+@cache
 def _why_added() -> pl.Expr:
     came_back = pl.coalesce("skipped_reason", "last_removed_reason")
     after_edit = pl.col("change").is_in([Reason.MESSAGE_DELETED.value, Reason.LEFT_BRANCH.value])

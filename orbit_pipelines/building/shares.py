@@ -17,7 +17,7 @@ from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
 
-_MOST_ROWS = 150_000
+MOST_ROWS = 150_000
 """About how many rows, of what is compared, a share has; one person's are never divided."""
 
 _WEIGHTS = pl.Schema({"user_id": pl.String(), "rows": pl.Int64()})
@@ -69,7 +69,7 @@ def share_out(connection: psycopg.Connection[Any], workspace: Workspace, extract
     """
     staged = sum((workspace.facts(frame) or {"rows": 0})["rows"] for frame in ("pairs", "chunks"))
     stored = _stored_rows(connection, extraction)
-    if staged + stored["rows"].sum() <= _MOST_ROWS:
+    if staged + stored["rows"].sum() <= MOST_ROWS:
         return [EVERYBODY]
     weights = [stored]
     first_last: dict[str, tuple[str, str]] = {}
@@ -81,7 +81,7 @@ def share_out(connection: psycopg.Connection[Any], workspace: Workspace, extract
                 first, last = str(people.min()), str(people.max())
                 known = first_last.get(part, (first, last))
                 first_last[part] = min(first, known[0]), max(last, known[1])
-    bounds = [None, *_cut(pl.concat(weights)), None]
+    bounds = [None, *ends_of_shares(pl.concat(weights)), None]
     return [
         Share(
             after,
@@ -96,13 +96,17 @@ def share_out(connection: psycopg.Connection[Any], workspace: Workspace, extract
     ]
 
 
-def _cut(weights: pl.DataFrame) -> list[str]:
-    """Return the last user id of each share but the last one."""
+def ends_of_shares(weights: pl.DataFrame) -> list[str]:
+    """Return the last user id of each share but the last one. Pure.
+
+    Args:
+        weights: ``user_id`` and ``rows``; somebody may be in it several times.
+    """
     ends, rows = [], 0
     people = weights.group_by("user_id").agg(pl.col("rows").sum()).sort("user_id").rows()
     for (user_id, weight), (_, following) in pairwise(people):
         rows += weight
-        if rows + following > _MOST_ROWS:
+        if rows + following > MOST_ROWS:
             ends.append(user_id)
             rows = 0
     return ends

@@ -179,6 +179,8 @@ def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFram
         BuildFailed: a vector is neither in the workspace nor in the store any more.
     """
     workspace, places = publication.workspace, wanted.select(*PLACE)
+    if wanted.is_empty():
+        return find_known(publication.connection, wanted, publication.recipe.model, fetch=True)
     lacking = [wanted.select(*TEXT_KEY).clear()]
     for part in publication.share.parts_of(workspace, "chunks"):
         # A text may have its vector in another part, but rows are inserted part by part.

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import polars as pl
 import psycopg
 
+from orbit_pipelines.building.admissions import kept_out_of, read_admissions
 from orbit_pipelines.building.diff import SOURCE
 from orbit_pipelines.building.extraction import QUARANTINED
 from orbit_pipelines.building.other_records import STORED_RECORDS, shape_records
@@ -109,7 +110,8 @@ def judge_records(
         "mark_snapshots": [],
         "bucket_snapshot": since,
     }
-    messages = read_frame(connection, statement("extract_messages"), parameters, MESSAGES)
+    kept_out = kept_out_of(read_admissions(connection, parameters))
+    messages = read_frame(connection, statement("extract_messages"), {**parameters, **kept_out}, MESSAGES)
     records = read_frame(connection, statement("extract_records"), parameters, STORED_RECORDS)
     quarantined = read_frame(connection, statement("find_broken_sessions"), parameters, QUARANTINED)
     return judge(pl.concat([pair_messages(messages), shape_records(records)]), sources, quarantined)

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.building.admissions import NOTHING_DECIDED, kept_out_of
 from orbit_pipelines.building.chunking import ChunkerSettings
 from orbit_pipelines.building.chunks import make_chunks
 from orbit_pipelines.building.hashing import load_hash_key
@@ -98,6 +99,7 @@ def _remade_hashes(
         **Extent(is_everything=False, sessions=sessions).arrays(),
         "is_everything": False,
         "with_kept_out": True,
+        **kept_out_of(NOTHING_DECIDED),
         "mark_users": [],
         "mark_snapshots": [],
         "bucket_snapshot": None,

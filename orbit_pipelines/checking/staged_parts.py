@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.building.admissions import kept_out_of, read_admissions
 from orbit_pipelines.building.chunking import ChunkerSettings
 from orbit_pipelines.building.chunks import CHUNKS, CONTENT, make_chunks
 from orbit_pipelines.building.extraction import QUARANTINED, SOURCES
@@ -85,6 +86,7 @@ def make_parts(connection: psycopg.Connection[Any], settings: Settings) -> Itera
         "mark_snapshots": [],
         "bucket_snapshot": None,
     }
+    everything |= kept_out_of(read_admissions(connection, everything))
     sources = _sources(connection)
     quarantined = read_frame(connection, statement("find_broken_sessions"), everything, QUARANTINED)
 

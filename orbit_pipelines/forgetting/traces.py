@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import psycopg
 
+from orbit_pipelines.building.admissions import NOTHING_DECIDED, kept_out_of
 from orbit_pipelines.building.chunking import ChunkerSettings
 from orbit_pipelines.building.chunks import CHUNKS, make_chunks
 from orbit_pipelines.building.hashing import load_hash_key
@@ -117,6 +118,7 @@ def _messages(connection: psycopg.Connection[Any], selection: Selection) -> pl.D
             **_NOTHING,
             "is_everything": False,
             "with_kept_out": True,
+            **kept_out_of(NOTHING_DECIDED),
             "whole_users": _whole_users(selection),
             "session_user_id": [user_id for user_id, _ in sessions],
             "session_agent_id": [session.agent_id for _, session in sessions],

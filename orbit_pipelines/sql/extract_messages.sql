@@ -7,15 +7,10 @@ with sessions as (
     select * from unnest(%(run_user_id)s::text[], %(run_agent_id)s::text[], %(run_session_id)s::text[],
                          %(run_run_index)s::int[])
         as runs (user_id, agent_id, session_id, run_index)
-), kept_out as materialized (
-    select user_id, agent_id, session_id, admitted_below
-      from memory.kept_out where %(is_everything)s or user_id = any(%(whole_users)s)
-    union
-    select kept.user_id, kept.agent_id, kept.session_id, kept.admitted_below
-      from sessions join memory.kept_out as kept using (user_id, agent_id, session_id)
-    union
-    select kept.user_id, kept.agent_id, kept.session_id, kept.admitted_below
-      from runs join memory.kept_out as kept using (user_id, agent_id, session_id)
+), kept_out as (
+    select * from unnest(%(kept_user_id)s::text[], %(kept_agent_id)s::text[], %(kept_session_id)s::text[],
+                         %(kept_admitted_below)s::int[])
+        as kept_out (user_id, agent_id, session_id, admitted_below)
 ), mark as (
     select * from unnest(%(mark_users)s::text[], %(mark_snapshots)s::pg_snapshot[]) as mark (user_id, snapshot)
 ), live as (
@@ -68,8 +63,10 @@ select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.
            else 'message_deleted'
        end as absence,
        turns.role, turns.author,
-       case when %(with_kept_out)s or kept_out.session_id is null or coalesce(turns.pair_index, turns.answers) < kept_out.admitted_below
-            then turns.content
+       case
+           when %(with_kept_out)s or kept_out.session_id is null
+               or coalesce(turns.pair_index, turns.answers) < kept_out.admitted_below
+               then turns.content
        end as content,
        turns.sent_at, turns.not_remembered,
        turns.pair_index, turns.answers, turns.run_index,

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from orbit_pipelines.bench.own_process import (
+    answering,
     ending_in_order,
     environment_of,
+    forget_peak,
     held_mib,
     peak_mib,
     run_program,
@@ -48,6 +50,36 @@ def test_a_program_works_with_the_given_settings(tmp_path: Path) -> None:
     assert given["ORBIT_DATABASE_URL"] == "postgresql://there/db"
     assert given["ORBIT_EMBEDDER"] == "fake"
     assert given["PATH"] == os.environ["PATH"]
+
+
+def test_a_module_answers_line_by_line_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "echo.py").write_text(
+        "import json, os, sys\nfor line in sys.stdin:\n"
+        "    print(json.dumps({'line': line.strip(), 'process': os.getpid()}), flush=True)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with answering("echo", Settings(home=tmp_path)) as ask:
+        first, second = ask("one"), ask("two")
+    assert (first["line"], second["line"]) == ("one", "two")
+    assert first["process"] == second["process"]
+
+
+def test_a_module_that_ends_instead_of_answering_is_told_by_its_last_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit('a trace\\nthe last word')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(BenchFailed, match="the last word"), answering("ends", Settings(home=tmp_path)) as ask:
+        ask("one")
+
+
+def test_the_peak_begins_anew() -> None:
+    kept = bytearray(64 << 20)
+    kept[:] = b"x" * len(kept)
+    peak = peak_mib()
+    del kept
+    forget_peak()
+    assert peak_mib() < peak - 32
 
 
 def test_the_peak_is_at_least_what_is_held() -> None:

@@ -41,6 +41,7 @@ RESULT = BenchResult(
         PeerMeasured("broken", "W1", 2_000, trouble="failed: a | b"),
     ),
     command=CommandMeasured(2_000, 6, imports=2, dagster=3, build=0.02, events=60),
+    anew=(StepMeasured("W2", 2_000, 0.04, 0.001, None, 0, 0, 0, 2**10, 120),),
 )
 IMPORTED = ImportMeasured(200_000, 5_000, 2**28, 16, 8, baseline_mib=70, peak_mib=170)
 

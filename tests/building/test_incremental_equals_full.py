@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from orbit_pipelines.building import shares
 from orbit_pipelines.forgetting.admission import Rule, RuleKind, add_rules, list_rules, remove_rules
 from orbit_pipelines.lineage.replay import replay_differences
 from orbit_pipelines.model import Store
@@ -30,6 +31,12 @@ TEXTS = ("tea", "I like jam.", "été", "word " * 60, "")
 stores = st.sampled_from([Store("ann"), Store("ann", "other"), Store("bob")])
 sessions = st.sampled_from(["s", "s:1"])
 texts = st.sampled_from(TEXTS)
+
+
+@pytest.fixture(autouse=True)
+def _shares_of_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have some publishes come in several shares."""
+    monkeypatch.setattr(shares, "MOST_ROWS", 12)
 
 
 class Memory(RuleBasedStateMachine):
