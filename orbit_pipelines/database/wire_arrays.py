@@ -1,32 +1,35 @@
-"""Columns as arrays for a statement's parameters, in PostgreSQL's wire form, packed a column at a time.
+"""Columns as arrays for a statement's parameters, in PostgreSQL's wire form: that of ``array_send``.
 
-psycopg formats a list item by item, which for a first build's 50,000 keys costs more than the server takes to look them
-up. The layout is that of ``array_send``.
+psycopg's own lists ask of each item what it is and quote it, which takes longer than the server to look the items up.
 """
 
 import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import polars as pl
 import psycopg
 from psycopg.adapt import Buffer, Dumper
 
-FEW = 500
-"""So many items a list is as fast for."""
+FEW = 1_000
+"""So many items are packed faster one by one than as a column."""
+
+_NULL = (-1).to_bytes(4, signed=True)
 
 
 class _Type(NamedTuple):
     name: str
     element_oid: int
     array_oid: int
+    encode: Callable[[Any], bytes]
 
 
 _TYPES: dict[Any, _Type] = {
-    pl.String: _Type("text", 25, 1009),
-    pl.Binary: _Type("bytea", 17, 1001),
-    pl.Int64: _Type("int8", 20, 1016),
-    pl.Int32: _Type("int4", 23, 1007),
-    pl.Boolean: _Type("bool", 16, 1000),
+    pl.String: _Type("text", 25, 1009, str.encode),
+    pl.Binary: _Type("bytea", 17, 1001, bytes),
+    pl.Int64: _Type("int8", 20, 1016, struct.Struct(">q").pack),
+    pl.Int32: _Type("int4", 23, 1007, struct.Struct(">i").pack),
+    pl.Boolean: _Type("bool", 16, 1000, struct.Struct(">?").pack),
 }
 
 
@@ -59,14 +62,25 @@ for _kind, _class in _CLASSES.items():
 
 
 def as_array(column: pl.Series) -> list[Any] | WireArray:
-    """Return a column as a parameter that is an array: a list where it is short or of another type than has a form."""
+    """Return a column as a parameter that is an array: a list where its type has no wire form here."""
     kind = _TYPES.get(column.dtype)
-    if kind is None or len(column) < FEW:
+    if kind is None:
         items: list[Any] = column.to_list()
         return items
+    if not len(column):
+        return _CLASSES[kind](struct.pack(">iii", 0, 0, kind.element_oid))
+    head = struct.pack(">iiiii", 1, int(column.null_count() > 0), kind.element_oid, len(column), 1)
+    return _CLASSES[kind](head + (_pack_few(column, kind) if len(column) < FEW else _pack_many(column, kind)))
+
+
+def _pack_few(column: pl.Series, kind: _Type) -> bytes:
+    return b"".join(
+        _NULL if item is None else len(value := kind.encode(item)).to_bytes(4) + value for item in column.to_list()
+    )
+
+
+def _pack_many(column: pl.Series, kind: _Type) -> bytes:
     # Arrow, which packs, is not imported by a process that never has many.
     from orbit_pipelines.database.binary_copy import pack_column  # noqa: PLC0415
 
-    packed = pack_column(column, kind.name)
-    head = struct.pack(">iiiii", 1, int(column.null_count() > 0), kind.element_oid, len(column), 1)
-    return _CLASSES[kind](head + bytes(packed))
+    return bytes(pack_column(column, kind.name))

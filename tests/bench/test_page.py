@@ -86,6 +86,7 @@ def test_a_page_tells_machine_targets_steps_parts_growth_command_and_peers(page:
         "| W1 | 10 ms | 1.24 s |",
         "| W2 | 10 ms | – |",
         "| 20,000 | 120 ms | 1.20 × |",
+        "| W2 | 20 ms | 40 ms |",
         "| Dagster's run, 60 events written | 3.00 s |",
         "| connecting, Dagster's instance and plan, ending | 980 ms |",
     ):
