@@ -59,8 +59,8 @@ _UPDATED = (
     "sent_at",
     "recipe",
 )
-_PARTINGS = ("user_id", "agent_id", "reason")
-_DELETED = (Reason.MESSAGE_DELETED.value, Reason.SESSION_DELETED.value)
+_STORE = ("user_id", "agent_id")
+_DELETED = (Reason.MESSAGE_DELETED.value, Reason.SESSION_DELETED.value, Reason.ACCOUNT_DELETED.value)
 
 
 def apply_diff(
@@ -177,33 +177,35 @@ def record_source_statuses(publication: Publication) -> None:
 
 
 def count_days(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
-    """Count the days of the vectors of what left from now on; return its stores, each with why something of it left."""
+    """Count the days of the vectors of what left from now on; return the stores that lost something for good."""
     if diff.removed.is_empty():
-        return diff.removed.select(*_PARTINGS)
-    is_gone = pl.col("reason") == Reason.ACCOUNT_DELETED.value
-    left = diff.removed.select(*TEXT_KEY, "model", "reason")
-    for rows in slices(left.filter(~is_gone).select(*TEXT_KEY, "model").unique()):
+        return diff.removed.select(*_STORE)
+    reason = pl.col("reason")
+    left = diff.removed.filter(reason != Reason.ACCOUNT_DELETED.value)
+    for rows in slices(left.select(*TEXT_KEY, "model").unique()):
         publication.connection.execute(statement("touch_cached_embeddings"), rows)
-    return left.select(*_PARTINGS).unique()
+    return diff.removed.filter(reason.is_in(_DELETED)).select(*_STORE).unique()
 
 
-def tend_cache(publication: Publication, partings: pl.DataFrame, cache_days: int) -> None:
+def tend_cache(publication: Publication, bereft: pl.DataFrame, cache_days: int) -> None:
     """Drop the vectors of what was deleted, and those whose days are over.
 
     Args:
         publication: when all its shares are written.
-        partings: what ``count_days`` returned of each.
+        bereft: what ``count_days`` returned of each: beside these, what was deleted before memory held it counts.
         cache_days: how many those are.
     """
-    connection = publication.connection
-    if partings.is_empty():
-        return
-    gone = partings.filter(pl.col("reason") == Reason.ACCOUNT_DELETED.value)
-    if gone.height:
-        connection.execute(statement("drop_embeddings_of_accounts"), {"users": gone["user_id"].unique().to_list()})
+    connection, extraction = publication.connection, publication.extraction
     connection.execute(statement("drop_unused_embeddings"), {"days": cache_days})
-    bereft = partings.filter(pl.col("reason").is_in(_DELETED)).select("user_id", "agent_id").unique()
+    whom = {
+        "everyone": extraction.scope.is_everyone,
+        "users": list(extraction.users),
+        "left_out": list(publication.left_out),
+    }
+    lost = connection.execute(statement("find_bereft_stores"), whom).fetchall()
+    bereft = pl.concat([bereft, pl.DataFrame(lost, schema=bereft.schema, orient="row")]).unique()
     if bereft.height:
+        connection.execute(statement("drop_embeddings_of_accounts"), {"users": bereft["user_id"].unique().to_list()})
         connection.execute(
             'create temp table unused_text (user_id text collate "C", agent_id text collate "C",'
             ' model text collate "C", content_hash bytea) on commit drop'

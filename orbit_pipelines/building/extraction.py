@@ -31,7 +31,7 @@ from orbit_pipelines.building.workspace import Workspace, split_by_store
 from orbit_pipelines.database.frames import read_batches, read_frame
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import Mode
-from orbit_pipelines.sources.resolution import default_plan, resolve_plans, statuses_to_json
+from orbit_pipelines.sources.resolution import default_plan, resolve_all_accounts, statuses_to_json
 
 STORES = pl.Schema({"user_id": pl.String(), "agent_id": pl.String(), "forget_revision": pl.Int64()})
 SOURCES = pl.Schema({"user_id": pl.String(), "source_key": pl.String(), "source_reason": pl.String()})
@@ -102,7 +102,7 @@ def extract(
         connection.execute("set transaction isolation level repeatable read, read only")
         snapshot = _scalar(connection, "select pg_current_snapshot()::text")
         cluster = read_cluster(connection)
-        plans = resolve_plans(connection)
+        plans = resolve_all_accounts(connection)
         watermarks = read_watermarks(connection, scope)
         if mode == Mode.FULL:
             extent = everything(scope)

@@ -126,7 +126,7 @@ def publish(
         refuse_unfit(publication, [share.unfit for share in shares])
         record_source_statuses(publication)
         keep_admissions(connection, workspace, news.kept_out, left_out)
-        tend_cache(publication, pl.concat([share.partings for share in shares]), cache_days)
+        tend_cache(publication, pl.concat([share.bereft for share in shares]), cache_days)
         _move_watermarks(publication, marks)
         published = _sum([share.published for share in shares])
         _close_build(publication, published, news.snapshot, _told(note, extraction.why_everything, forgetting))
@@ -138,7 +138,7 @@ class _ShareWritten:
     """One share, written: what it did, and what is left to do of it (see ``building.applying``) once all are."""
 
     published: Published
-    partings: pl.DataFrame
+    bereft: pl.DataFrame
     unfit: tuple[int, int, int]
 
 
@@ -156,7 +156,7 @@ def _publish_share(publication: Publication, news: Recheck) -> _ShareWritten:
     record_skips(publication, diff_skips(read_skips(publication, reach), skips))
     return _ShareWritten(
         published=_count(publication, records, diff, written, skips),
-        partings=count_days(publication, diff),
+        bereft=count_days(publication, diff),
         unfit=count_unfit(publication, written, news),
     )
 

@@ -15,7 +15,7 @@ from orbit_pipelines.building.scope import BUCKET, Scope, changes_since, read_cl
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.embedders.protocol import Embedder
 from orbit_pipelines.settings import Settings
-from orbit_pipelines.sources.resolution import resolve_plans
+from orbit_pipelines.sources.resolution import resolve_all_accounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def read_memory_status(connection: psycopg.Connection[Any], settings: Settings, 
     Args:
         connection: in autocommit.
         settings: of the installation; what the next build would cut and embed by.
-        embedder: asked for its fingerprint only.
+        embedder: asked nothing that its model would have to answer.
     """
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
@@ -129,7 +129,7 @@ def _find_lag(connection: psycopg.Connection[Any], settings: Settings, embedder:
         watermarks,
         cluster=read_cluster(connection),
         recipe=_recipe_now(connection, settings, embedder) or "another",
-        plans=resolve_plans(connection),
+        plans=resolve_all_accounts(connection),
     )
     return not extent.is_empty, extent.why_everything
 
@@ -137,7 +137,7 @@ def _find_lag(connection: psycopg.Connection[Any], settings: Settings, embedder:
 def _recipe_now(connection: psycopg.Connection[Any], settings: Settings, embedder: Embedder) -> str | None:
     """Return the recipe of the watermark if the settings still make it, else None.
 
-    Dimensions aren't compared: an endpoint would have to be asked for them.
+    An endpoint isn't asked for its dimensions, so any may be what the next build will find.
     """
     row = connection.execute(
         "select recipe, details from memory.recipe"
@@ -147,12 +147,12 @@ def _recipe_now(connection: psycopg.Connection[Any], settings: Settings, embedde
     if row is None:
         return None
     now = {
-        "model": embedder.fingerprint,
         "chunker": ChunkerSettings(max_characters=settings.chunk_characters).fingerprint,
         "text_format": TEXT_FORMAT,
     }
     recipe, details = row
-    return str(recipe) if all(details.get(name) == value for name, value in now.items()) else None
+    is_same = embedder.may_be(details.get("model", "")) and all(details.get(name) == now[name] for name in now)
+    return str(recipe) if is_same else None
 
 
 def _workspaces_left(

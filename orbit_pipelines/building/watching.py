@@ -13,7 +13,7 @@ import psycopg
 
 from orbit_pipelines.building.scope import Extent, Scope, changes_since, read_cluster, read_watermarks
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.sources.resolution import resolve_plans, statuses_to_json
+from orbit_pipelines.sources.resolution import resolve_all_accounts, statuses_to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def pending_changes(connection: psycopg.Connection[Any]) -> Pending:
     """
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
-        plans = resolve_plans(connection)
+        plans = resolve_all_accounts(connection)
         marks = read_watermarks(connection, Scope())
         extent = changes_since(
             connection,

@@ -28,7 +28,7 @@ from orbit_pipelines.database.frames import read_batches
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Reason
 from orbit_pipelines.settings import Settings
-from orbit_pipelines.sources.resolution import resolve_plans
+from orbit_pipelines.sources.resolution import resolve_all_accounts
 
 _NAME = "index_equals_extraction"
 _STORED = pl.Schema({**CHUNK_KEYS, "content": pl.String()})
@@ -76,7 +76,7 @@ def index_equals_extraction(
             marks,
             cluster=read_cluster(connection),
             recipe=expected.recipe,
-            plans=resolve_plans(connection),
+            plans=resolve_all_accounts(connection),
         )
 
     def settled(chunks: pl.DataFrame) -> pl.DataFrame:

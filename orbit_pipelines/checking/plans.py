@@ -9,7 +9,7 @@ from orbit_pipelines.checking.build_of_run import BuildOfRun
 from orbit_pipelines.checking.finding import Finding, find, name_of
 from orbit_pipelines.checking.reach import looking_at, reach_of
 from orbit_pipelines.database.statements import statement
-from orbit_pipelines.sources.resolution import resolve_plans, statuses_to_json
+from orbit_pipelines.sources.resolution import resolve_all_accounts, statuses_to_json
 
 
 def sources_stay_within_the_plan(connection: psycopg.Connection[Any], build: BuildOfRun | None = None) -> Finding:
@@ -24,7 +24,7 @@ def sources_stay_within_the_plan(connection: psycopg.Connection[Any], build: Bui
     """
     with looking_at(connection, reach_of(build)):
         people = connection.execute("select count(*) from checked_person").fetchone()
-        statuses = statuses_to_json(resolve_plans(connection))
+        statuses = statuses_to_json(resolve_all_accounts(connection))
         flat = [(plan, source, reason) for plan, each in statuses.items() for source, reason in each.items()]
         rows = connection.execute(
             statement("check_sources"),

@@ -12,6 +12,10 @@ PlanStatuses = dict[str, tuple[SourceStatus, ...]]
 """Plan key → its sources in registry order."""
 
 
+NO_PLAN = ""
+"""Stands for the plan of an account that has none; no plan has this key."""
+
+
 def read_registry(connection: psycopg.Connection[Any]) -> tuple[RegisteredSource, ...]:
     """Return the registered sources, in registry order."""
     rows = connection.execute(
@@ -44,6 +48,16 @@ def resolve_plans(connection: psycopg.Connection[Any]) -> PlanStatuses:
         plan_key: resolve_sources(registry, assignments.get(plan_key, {}), included_sources)
         for plan_key, included_sources in plans
     }
+
+
+def resolve_all_accounts(connection: psycopg.Connection[Any]) -> PlanStatuses:
+    """Return the sources of every plan, and under ``NO_PLAN`` those of the accounts that have none of their own.
+
+    What a build compares with its watermark: another plan may be the default one since.
+    """
+    plans = resolve_plans(connection)
+    row = connection.execute("select plan_key from orbitpilot.plan where is_default").fetchone()
+    return plans if row is None else plans | {NO_PLAN: plans[row[0]]}
 
 
 def resolve_build_sources(connection: psycopg.Connection[Any], user_id: str) -> tuple[SourceStatus, ...]:

@@ -9,6 +9,7 @@ with plan_status as (
      where known.until_build_id is null
 ), account as (
     select account.user_id, cover.snapshot, cover.plan_statuses, account.changed_xid,
+           coalesce(account.plan_key, '') as own_plan,
            coalesce(account.plan_key, (select plan_key from orbitpilot.plan where is_default)) as plan_key
       from covering_build as cover join orbitpilot.account as account using (user_id)
 ), fresh as (
@@ -30,7 +31,7 @@ union all
 select 'statuses_that_disagree',
        account.snapshot is null
        or not pg_visible_in_snapshot(account.changed_xid, account.snapshot)
-       or account.plan_statuses -> account.plan_key is distinct from %(plan_statuses)s::jsonb -> account.plan_key,
+       or account.plan_statuses -> account.own_plan is distinct from %(plan_statuses)s::jsonb -> account.own_plan,
        account.user_id, compared.source_key
   from compared join account using (user_id)
  where compared.is_different

@@ -24,4 +24,4 @@ select account.user_id
  where (%(only_users)s::text[] is null or account.user_id = any(%(only_users)s))
    and coalesce(mark.moved_plans, to_jsonb(%(bucket_plans)s::text[])) <> '[]'
    and coalesce(mark.moved_plans, to_jsonb(%(bucket_plans)s::text[]))
-     ? coalesce(account.plan_key, (select plan_key from orbitpilot.plan where is_default))
+     ? coalesce(account.plan_key, '')

@@ -299,64 +299,6 @@ def test_an_open_transaction_elsewhere_makes_no_build_read_everything_again(worl
         assert world.sql("select status from memory.build order by build_id desc limit 1") == [("unchanged",)]
 
 
-def cached_texts(world: World) -> int:
-    return int(world.sql("select count(*) from memory.embedding_cache")[0][0])
-
-
-def test_the_cache_forgets_the_texts_of_what_was_deleted_and_of_nothing_else(world: World) -> None:
-    me = world.account("me")
-    gone, _, _, _ = world.say(me, "s", "Same.", "> Same.", "I like tea.", "> Noted.")
-    world.say(me, "t", "Same.", "> Same.")
-    (excluded,) = world.say(me, "u", "Only mine.")
-    world.record(me, "profile.facts", "fact", "Born in May.")
-    world.build()
-    world.remember(me, "u", excluded, remembered=False)
-    world.build()
-    assert cached_texts(world) == 4, "what is excluded may come back, and is not embedded again"
-    world.sql("delete from orbitpilot.message where message_id = %s", gone)
-    world.build()
-    assert cached_texts(world) == 4, "another pair still has the deleted text"
-    world.sql("delete from orbitpilot.session where session_id = 't'")
-    world.build()
-    assert cached_texts(world) == 3
-    world.sql("delete from orbitpilot.message where role = 'assistant'")
-    world.build()
-    assert cached_texts(world) == 3, "the text with the deleted reply went, the one without it came"
-    world.sql("delete from orbitpilot.record")
-    world.build()
-    assert cached_texts(world) == 2
-    world.remember(me, "u", excluded, remembered=True)
-    embedded = world.embedder.texts_embedded
-    world.build()
-    assert world.embedder.texts_embedded == embedded
-
-
-def test_a_vector_nothing_has_used_for_the_configured_days_is_dropped(world: World) -> None:
-    me = world.account("me")
-    (first,) = world.say(me, "s", "I like tea.")
-    world.say(me, "s", "> Noted.")
-    world.build()
-    world.sql("update orbitpilot.message set content = 'I like coffee.' where message_id = %s", first)
-    world.build()
-    assert cached_texts(world) == 2
-    world.sql("update memory.embedding_cache set used_at = now() - interval '91 days'")
-    world.sql("update memory.installation set cache_tended_at = now() - interval '2 days'")
-    world.sql("update orbitpilot.message set content = 'I like jam.' where message_id = %s", first)
-    world.build()
-    assert cached_texts(world) == 2, "the oldest text went; the one that just left begins its days"
-
-
-def test_unused_vectors_are_looked_for_once_a_day(world: World) -> None:
-    me = world.account("me")
-    (first,) = world.say(me, "s", "I like tea.")
-    world.build()
-    for drink in ("coffee", "jam"):
-        world.sql("update orbitpilot.message set content = 'I like ' || %s where message_id = %s", drink, first)
-        world.build()
-        world.sql("update memory.embedding_cache set used_at = now() - interval '91 days'")
-    assert cached_texts(world) == 3, "the first look was earlier today"
-
-
 @pytest.mark.parametrize(
     ("tamper", "said"),
     [

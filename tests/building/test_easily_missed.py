@@ -121,6 +121,21 @@ def test_a_deleted_assignment_gives_the_default_back(household: World) -> None:
     assert stored_chunks(household).equals(rebuild_from_scratch(household))
 
 
+@pytest.mark.parametrize("whom", [(), ("guest",), ("guest", "me")])
+def test_another_default_plan_is_that_of_everybody_without_one(household: World, whom: tuple[str, ...]) -> None:
+    household.say(household.account("guest"), "guest-s", "I like tea.", "> Noted.")
+    household.build()
+    household.build("guest")
+    for plan, change in (("tiny", "removed"), ("default", "added")):
+        household.sql("update orbitpilot.plan set is_default = false")
+        household.sql("update orbitpilot.plan set is_default = true where plan_key = %s", plan)
+        household.build(*whom)
+        assert {(source_id, action) for source_id, action, _ in household.changes()} == {("guest-s:0", change)}
+        assert stored_chunks(household).equals(rebuild_from_scratch(household))
+        household.build(*whom)
+        assert household.sql("select status from memory.build order by build_id desc limit 1") == [("unchanged",)]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -190,6 +190,12 @@ class Memory(RuleBasedStateMachine):
     def change_plan(self, user: str, plan: str | None) -> None:
         self.world.sql("update orbitpilot.account set plan_key = %s where user_id = %s", plan, user)
 
+    @rule(plan=st.sampled_from(["default", "small"]))
+    def make_default(self, plan: str) -> None:
+        with self.world.connection.transaction():
+            self.world.sql("update orbitpilot.plan set is_default = false")
+            self.world.sql("update orbitpilot.plan set is_default = true where plan_key = %s", plan)
+
     @rule(plan=st.sampled_from(["default", "small"]), cap=st.integers(0, 4))
     def change_cap(self, plan: str, cap: int) -> None:
         set_cap(self.world.connection, plan, cap)
