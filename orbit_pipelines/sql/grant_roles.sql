@@ -25,9 +25,11 @@ grant select on orbitpilot.plan, orbitpilot.memory_source, orbitpilot.source_pla
 grant update (included_sources) on orbitpilot.plan to {app};
 grant update (in_rag) on orbitpilot.memory_source to {app};
 grant insert, update (is_visible), delete on orbitpilot.source_plan_assignment to {app};
+-- Those that run as their owner look at orbit.user_id themselves; the tests call each on another person's behalf.
 grant execute on function orbitpilot.account_for_sign_in, orbitpilot.sign_up, orbitpilot.begin_sign_in,
-                          orbitpilot.change_own_password, orbitpilot.count_attempts, orbitpilot.forgive_attempts, orbitpilot.count_people_by_source,
-                          orbitpilot.slot_of, memory.trimmed, memory.restore_tombstones, memory.bind_sessions to {app};
+                          orbitpilot.change_own_password, orbitpilot.count_attempts, orbitpilot.forgive_attempts,
+                          orbitpilot.count_people_by_source, orbitpilot.slot_of, memory.trimmed,
+                          memory.restore_tombstones, memory.bind_sessions to {app};
 
 -- Analysts: everybody's keys, flags, numbers, times and reasons. Column by column where a table holds text, a title or
 -- a vector, so that a column added later stays closed; nothing of the cache.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -337,6 +338,136 @@ def test_a_participant_who_comes_marks_the_session(people: World, app: Connectio
         app.execute("insert into orbitpilot.session_participant values ('ann', 'orbitpilot', 's1', 'another')")
 
     assert people.sql(query) != before
+
+
+# For each function that runs as its owner and that the application may call: a call on Bob's behalf.
+ON_BOBS_BEHALF = {
+    "memory.bind_sessions": "select memory.bind_sessions('bob', 'orbitpilot', array['s1'], array['s9'])",
+    "memory.restore_tombstones": "select memory.restore_tombstones(array['ann', 'bob'], array['-', 'hash of bob'])",
+    "orbitpilot.account_for_sign_in": "select * from orbitpilot.account_for_sign_in('bob')",
+    "orbitpilot.begin_sign_in": "select orbitpilot.begin_sign_in('bob', 'no hash', interval '0')",
+    "orbitpilot.change_own_password": "select orbitpilot.change_own_password('another')",
+    "orbitpilot.count_attempts": "select * from orbitpilot.count_attempts(array['bob']::bytea[], interval '1 hour')",
+    "orbitpilot.count_people_by_source": "select * from orbitpilot.count_people_by_source()",
+    "orbitpilot.forgive_attempts": "select orbitpilot.forgive_attempts(array['bob']::bytea[])",
+    "orbitpilot.sign_up": "select orbitpilot.sign_up('bob', 'another', 'en', null)",
+}
+# What somebody may have who says to be Bob and isn't signed in yet; the password's hash is what proves it.
+BEFORE_SIGN_IN = {"orbitpilot.account_for_sign_in", "orbitpilot.begin_sign_in"}
+
+
+def definer_functions_of(people: World, role: DatabaseRole) -> set[str]:
+    """Return the functions that run as their owner and that a role may call, wherever they are."""
+    return {
+        f"{schema}.{name}"
+        for schema, name in people.sql(
+            "select pronamespace::regnamespace::text, proname::text from pg_proc"
+            " where prosecdef and has_function_privilege(%s, oid, 'execute')"
+            "   and pronamespace <> 'pg_catalog'::regnamespace",
+            role_of(people, role),
+        )
+    }
+
+
+@pytest.fixture
+def bob_was_forgotten(people: World) -> None:
+    """Bob has tombstones that aren't written yet, and an attempt to sign in was counted."""
+    people.sql("insert into memory.account_tombstone values ('hash of bob', 'orbitpilot', 's1')")
+    people.sql("insert into memory.account_forgotten_record values ('hash of bob', 'orbitpilot', 'blink.blinks', 'b1')")
+    people.sql("insert into orbitpilot.attempt values ('bob', 3, now())")
+
+
+def of_bob(people: World) -> dict[str, set[tuple[Any, ...]]]:
+    """Return the physical versions of Bob's rows."""
+    return {
+        name: set(people.sql(f"select tableoid, ctid::text, xmin::text from {name} where user_id = 'bob'"))
+        for name in tables_of_people(people.connection)
+    }
+
+
+def test_a_call_is_known_of_every_function_that_runs_as_its_owner(people: World) -> None:
+    assert definer_functions_of(people, DatabaseRole.APP) == set(ON_BOBS_BEHALF)
+    assert definer_functions_of(people, DatabaseRole.ANALYST) == set()
+
+
+@pytest.mark.usefixtures("bob_was_forgotten")
+@pytest.mark.parametrize(
+    ("name", "acting"),
+    [
+        (name, acting)
+        for name in ON_BOBS_BEHALF
+        for acting in ("ann", "", None)
+        if acting == "ann" or name not in BEFORE_SIGN_IN
+    ],
+)
+def test_no_function_acts_for_another_person_than_the_one_who_is_named(
+    people: World, app: Connection, name: str, acting: str | None
+) -> None:
+    before = of_bob(people)
+    told: list[Any] = []
+
+    with app.transaction():
+        if acting is not None:
+            app.execute("select set_config('orbit.user_id', %s, true)", [acting])
+        with suppress(InsufficientPrivilege), app.transaction():
+            told = app.execute(ON_BOBS_BEHALF[name].encode()).fetchall()
+
+    assert of_bob(people) == before
+    assert not any("bob" in row or "no hash" in row for row in told)
+    assert people.sql("select password_hash from orbitpilot.credential where user_id = 'bob'") == [("no hash",)]
+
+
+@pytest.mark.usefixtures("bob_was_forgotten")
+def test_tombstones_are_written_for_the_person_who_is_named(people: World, app: Connection) -> None:
+    query = "select session_id from memory.tombstone where user_id = 'bob' order by 1"
+    bind = "select memory.bind_sessions('bob', 'orbitpilot', array['s2'], array['s9'])"
+    restore = "select memory.restore_tombstones(array['bob'], array['hash of bob'])"
+
+    for command in (bind, restore):
+        with acting_for(app, "ann"), pytest.raises(InsufficientPrivilege, match="require_named_person") as refusal:
+            app.execute(command.encode())
+        assert "and for nobody else" in str(refusal.value.diag.message_primary)
+        assert "set_config('orbit.user_id'" in str(refusal.value.diag.message_hint)
+    with acting_for(app, "bob"):
+        app.execute(bind.encode())
+        assert app.execute(restore.encode()).fetchone() == (2,)
+
+    assert people.sql(query) == [("s1",), ("s2",), ("s9",)]
+
+
+@pytest.mark.usefixtures("bob_was_forgotten")
+def test_the_pipelines_role_writes_anybodys_tombstones(people: World) -> None:
+    with connect_as(people.url, DatabaseRole.PIPELINE) as connection:
+        connection.execute("select memory.bind_sessions('ann', 'orbitpilot', array['s2'], array['s9'])")
+        assert connection.execute(ON_BOBS_BEHALF["memory.restore_tombstones"].encode()).fetchone() == (2,)
+
+    people.sql(ON_BOBS_BEHALF["memory.bind_sessions"])
+    assert people.sql("select user_id, session_id from memory.tombstone order by 1, 2") == [
+        *(("ann", "s2"), ("ann", "s9")),
+        *(("bob", "s1"), ("bob", "s9")),
+    ]
+
+
+def test_who_is_signed_in_makes_no_account_for_another(people: World, app: Connection) -> None:
+    sign_up = "select orbitpilot.sign_up('eva', 'a hash', 'en', null)"
+
+    with acting_for(app, "ann"):
+        assert app.execute(sign_up.encode()).fetchone() == (False,)
+    assert app.execute(sign_up.encode()).fetchone() == (True,)
+
+
+def test_nobody_is_signed_out_by_who_does_not_know_the_password(people: World, app: Connection) -> None:
+    before = of_bob(people)["orbitpilot.sign_in"]
+    begin = "select orbitpilot.begin_sign_in('bob', %s, interval '-1 second')"
+
+    assert app.execute(begin.encode(), ["a guess"]).fetchone() == (None,)
+    app.commit()
+    assert of_bob(people)["orbitpilot.sign_in"] == before
+
+    assert app.execute(begin.encode(), ["no hash"]).fetchone() != (None,)
+    app.commit()
+    assert not of_bob(people)["orbitpilot.sign_in"] & before
+    assert len(of_bob(people)["orbitpilot.sign_in"]) == 1
 
 
 def test_truncating_is_refused_to_everybody(people: World, app: Connection) -> None:
