@@ -84,7 +84,7 @@ def embed_chunks(
     texts = chunks.unique(TEXTS, keep="first", maintain_order=True)
     known = texts.clear().select(*TEXTS, pl.lit(None, dtype=pl.Binary).alias("embedding"))
     if not options.re_embed:
-        known = find_known(connection, texts, embedder.fingerprint, fetch=options.fetch_known)
+        known = find_known(connection, texts, embedder.fingerprint, embedder.dimensions, fetch=options.fetch_known)
     missing = texts.join(known, on=TEXTS, how="anti", maintain_order="left")
     computed = _compute(connection, missing, stores, embedder, options, on_progress)
     return pl.concat(
@@ -97,13 +97,18 @@ def embed_chunks(
     )
 
 
-def find_known(connection: psycopg.Connection[Any], texts: pl.DataFrame, model: str, *, fetch: bool) -> pl.DataFrame:
-    """Return the texts (``TEXTS``) that a store has a vector of, with it in wire form when ``fetch``, else null."""
+def find_known(
+    connection: psycopg.Connection[Any], texts: pl.DataFrame, model: str, dimensions: int, *, fetch: bool
+) -> pl.DataFrame:
+    """Return the texts (``TEXTS``) that a store has a vector of, with it in wire form when ``fetch``, else null.
+
+    A vector of another length than the model's is none of the model's, whatever is written beside it.
+    """
     schema = pl.Schema({name: VECTORS[name] for name in (*TEXTS, "embedding")})
     if texts.is_empty():
         return pl.DataFrame(schema=schema)
     query = statement("find_known_embeddings")
-    asked = {"model": model, "fetch": fetch}
+    asked = {"model": model, "dimensions": dimensions, "fetch": fetch}
     return pl.concat(
         [read_frame(connection, query, {**asked, **rows}, schema) for rows in slices(texts.select(*TEXTS))]
     )

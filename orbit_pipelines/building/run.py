@@ -47,6 +47,7 @@ from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.schema import require_current_schema
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.embedders.protocol import Embedder
+from orbit_pipelines.errors import BuildFailed
 from orbit_pipelines.history.forgotten_accounts import restore_tombstones
 from orbit_pipelines.model import Mode
 from orbit_pipelines.settings import Settings
@@ -240,6 +241,7 @@ class BuildRun:
 
     def _publish(self, extraction: Extraction, note: str | None = None) -> Published:
         self.embedding()
+        self._require_recipe(extraction)
         ensure_change_partitions(self.connection)
         return publish(
             self.connection,
@@ -287,7 +289,17 @@ class BuildRun:
             self.on_progress("chunking", chunks.height)
         return counts
 
+    def _require_recipe(self, extraction: Extraction) -> None:
+        """Refuse to go on by another recipe than the build began with: another process asks the endpoint itself."""
+        if extraction.recipe != self.recipe.fingerprint:
+            raise BuildFailed(
+                f"Build {self.build_id} began with recipe {extraction.recipe}, and this step has "
+                f"{self.recipe.fingerprint}: the settings changed meanwhile, or the embedding endpoint answers with "
+                f"another number of dimensions ({self.recipe.dimensions}). Nothing was published. Run the build again."
+            )
+
     def _embed(self, extraction: Extraction) -> dict[str, int]:
+        self._require_recipe(extraction)
         self.chunking()
         options = EmbeddingOptions(
             fetch_known=extraction.is_full,

@@ -19,14 +19,14 @@ from orbit_pipelines.building.extraction import Extraction
 from orbit_pipelines.building.reasons import HISTORY
 from orbit_pipelines.building.recheck import Recheck
 from orbit_pipelines.building.recipe import Recipe
-from orbit_pipelines.building.scope import Extent
+from orbit_pipelines.building.scope import SESSION_KEY, Extent
 from orbit_pipelines.building.shares import EVERYBODY, Share
 from orbit_pipelines.building.verdicts import JUDGED, TEXTS
 from orbit_pipelines.building.workspace import Workspace
 from orbit_pipelines.database.frames import arrays, read_frame, slices
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import BuildFailed
-from orbit_pipelines.model import Reason
+from orbit_pipelines.model import CHAT_HISTORY, Reason
 
 _SOURCES_A_SLICE = 20_000
 _RECORD_KEYS = pl.Schema({name: dtype for name, dtype in JUDGED.items() if name not in TEXTS})
@@ -86,25 +86,34 @@ class Reach:
 def gather_records(publication: Publication, news: Recheck) -> pl.DataFrame:
     """Return the judged records without their texts, with what the re-check found against them."""
     records = publication.mine(publication.share.read(publication.workspace, "pairs", _RECORD_KEYS))
-    if news.verdicts.is_empty():
-        return keep_out(records, news.kept_out)
+    kept_out = pl.concat([news.kept_out, news.kept_out_before])
+    if news.verdicts.is_empty() and news.forgotten.is_empty():
+        return keep_out(records, kept_out)
+    forgotten = news.forgotten.with_columns(
+        pl.lit(CHAT_HISTORY).alias("source_key"), pl.lit(value=True).alias("is_forgotten_now")
+    )
     would_bring_reply = pl.col("has_reply") & pl.col("reply_verdict").is_null()
-    met = records.join(news.verdicts, on=SOURCE, how="left", maintain_order="left").with_columns(
-        pl.when(pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value)
-        .then("recheck_verdict")
-        .when(pl.col("is_of_reply") & ~would_bring_reply)
-        .then("verdict")
-        .otherwise(pl.coalesce("verdict", "recheck_verdict"))
-        .alias("verdict")
+    met = (
+        records.join(news.verdicts, on=SOURCE, how="left", maintain_order="left")
+        # Also those of a session whose pairs the ledger has under another name by now.
+        .join(forgotten, on=(*SESSION_KEY, "source_key"), how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("is_forgotten_now") | (pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value))
+            .then(pl.lit(Reason.SESSION_FORGOTTEN.value))
+            .when(pl.col("is_of_reply") & ~would_bring_reply)
+            .then("verdict")
+            .otherwise(pl.coalesce("verdict", "recheck_verdict"))
+            .alias("verdict")
+        )
     )
     others = (
-        news.verdicts.filter(~pl.col("is_of_reply"))
+        news.verdicts.filter(~pl.col("is_of_reply") | pl.col("is_held"))
         .join(records, on=SOURCE, how="anti")
         .rename({"recheck_verdict": "verdict"})
-        .drop("is_of_reply")
+        .drop("is_of_reply", "is_held")
         .match_to_schema(_RECORD_KEYS, missing_columns="insert")
     )
-    return keep_out(pl.concat([met.select(*_RECORD_KEYS), others]), news.kept_out)
+    return keep_out(pl.concat([met.select(*_RECORD_KEYS), others]), kept_out)
 
 
 def gather_chunks(publication: Publication, records: pl.DataFrame) -> pl.DataFrame:
@@ -139,7 +148,10 @@ def reach_of(publication: Publication, records: pl.DataFrame, news: Recheck) -> 
 
 
 def read_stored(publication: Publication, reach: Reach) -> pl.DataFrame:
-    """Return the stored chunks within reach, as the diff compares them."""
+    """Return the stored chunks within reach, as the diff compares them.
+
+    One whose vector is of another length than the recipe's has no model: what was made under it isn't there.
+    """
     rows = _read(publication, reach, "chunks", CHUNK_KEYS)
     if not reach.is_everything:
         rows = rows.unique(PLACE, keep="any")
@@ -156,11 +168,12 @@ def read_skips(publication: Publication, reach: Reach) -> pl.DataFrame:
 
 
 def _read(publication: Publication, reach: Reach, what: str, schema: pl.Schema) -> pl.DataFrame:
+    asked = {"dimensions": publication.recipe.dimensions}
     if reach.is_everything:
-        whom = {"left_out": list(reach.left_out), **reach.bounds}
+        whom = {**asked, "left_out": list(reach.left_out), **reach.bounds}
         return read_frame(publication.connection, statement(f"read_all_stored_{what}"), whom, schema)
     query = statement(f"read_stored_{what}")
-    return pl.concat([read_frame(publication.connection, query, each, schema) for each in reach.slices()])
+    return pl.concat([read_frame(publication.connection, query, {**asked, **each}, schema) for each in reach.slices()])
 
 
 def read_history(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
@@ -178,9 +191,9 @@ def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFram
     Raises:
         BuildFailed: a vector is neither in the workspace nor in the store any more.
     """
-    workspace, places = publication.workspace, wanted.select(*PLACE)
+    workspace, places, recipe = publication.workspace, wanted.select(*PLACE), publication.recipe
     if wanted.is_empty():
-        return find_known(publication.connection, wanted, publication.recipe.model, fetch=True)
+        return find_known(publication.connection, wanted, recipe.model, recipe.dimensions, fetch=True)
     lacking = [wanted.select(*TEXT_KEY).clear()]
     for part in publication.share.parts_of(workspace, "chunks"):
         # A text may have its vector in another part, but rows are inserted part by part.
@@ -188,7 +201,7 @@ def fetch_vectors(publication: Publication, wanted: pl.DataFrame) -> pl.DataFram
         texts = workspace.read("chunks", part, [*PLACE, "content_hash"]).join(places, on=PLACE, how="semi")
         lacking.append(texts.select(*TEXT_KEY).join(has, on=TEXT_KEY, how="anti"))
     missing = pl.concat(lacking).unique()
-    found = find_known(publication.connection, missing, publication.recipe.model, fetch=True)
+    found = find_known(publication.connection, missing, recipe.model, recipe.dimensions, fetch=True)
     lost = missing.join(found, on=TEXT_KEY, how="anti").height
     if lost:
         raise BuildFailed(

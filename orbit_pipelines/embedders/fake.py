@@ -24,6 +24,10 @@ class FakeEmbedder:
         self.texts_embedded = 0
         self._signs = _SIGNS / np.float32(np.sqrt(dimensions))
 
+    def may_be(self, fingerprint: str) -> bool:
+        """Whether this is its fingerprint."""
+        return fingerprint == self.fingerprint
+
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text, in order."""
         self.texts_embedded += len(texts)

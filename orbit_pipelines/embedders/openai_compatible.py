@@ -35,7 +35,8 @@ class OpenAICompatibleEmbedder:
     """One model behind one endpoint.
 
     The endpoint is part of the fingerprint: two servers may serve different models under one name, and vectors of
-    different models in one column would be found by nobody.
+    different models in one column would be found by nobody. So is their length: a server may come to serve another
+    model under the same name.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -44,25 +45,39 @@ class OpenAICompatibleEmbedder:
         url = urlsplit(settings.embedding_base_url)
         self._endpoint = f"{url.hostname}:{url.port}{url.path}" if url.port else f"{url.hostname}{url.path}"
         self._name = f"The embedding endpoint {self._endpoint} (model {settings.embedding_model})"
-        size = f"/{settings.embedding_dimensions}" if settings.embedding_dimensions else ""
-        self.fingerprint = f"openai/{self._endpoint.rstrip('/')}/{settings.embedding_model}{size}"
+        self._model = f"openai/{self._endpoint.rstrip('/')}/{settings.embedding_model}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The endpoint, the model's name and the dimensions."""
+        return f"{self._model}/{self.dimensions}"
+
+    def may_be(self, fingerprint: str) -> bool:
+        """Whether this may be its fingerprint: any length may be the endpoint's before it told."""
+        if self._dimensions is not None:
+            return fingerprint == self.fingerprint
+        model, _, dimensions = fingerprint.rpartition("/")
+        return model == self._model and dimensions.isdecimal()
 
     @property
     def dimensions(self) -> int:
         """The configured length, or else that of the endpoint's first answer."""
         if self._dimensions is None:
-            self._dimensions = self._embed(["dimensions"]).shape[1]
+            self._dimensions = self._embed(["dimensions"], None).shape[1]
         return self._dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text, in order, by as many requests as the batch size makes of them."""
         size = self._settings.embedding_batch_size
-        batches = [self._embed(texts[start : start + size]) for start in range(0, len(texts), size)]
+        batches = [self._embed(texts[start : start + size], self._dimensions) for start in range(0, len(texts), size)]
         return np.concatenate(batches) if batches else np.zeros((0, self.dimensions), dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the vector of a search query."""
-        vector: Vectors = self._embed([text])[0]
+        """Return the vector of a search query; the fingerprint is that of its length from then on.
+
+        Who searches may live longer than what the endpoint serves. A query of another length is another model's.
+        """
+        vector: Vectors = self._embed([text], self._settings.embedding_dimensions)[0]
         return vector
 
     @cached_property
@@ -79,8 +94,8 @@ class OpenAICompatibleEmbedder:
             max_retries=self._settings.embedding_attempts - 1,
         )
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        vectors = unit_vectors(self._request(texts), count=len(texts), dimensions=self._dimensions, embedder=self._name)
+    def _embed(self, texts: Sequence[str], dimensions: int | None) -> Vectors:
+        vectors = unit_vectors(self._request(texts), count=len(texts), dimensions=dimensions, embedder=self._name)
         self._dimensions = vectors.shape[1]
         return vectors
 

@@ -24,7 +24,13 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """The model, its version and whatever else shapes vectors; equal fingerprints may share a column."""
+        """The model, its version, its dimensions and whatever else shapes vectors: equal ones may share a column.
+
+        An embedder that has to ask its model for the dimensions asks here too.
+        """
+
+    def may_be(self, fingerprint: str) -> bool:
+        """Whether this may be its fingerprint, as far as that can be told without asking the model."""
 
     @property
     def dimensions(self) -> int:

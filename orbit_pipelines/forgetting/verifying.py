@@ -152,9 +152,9 @@ def _remake(
 ) -> Traces:
     """Make traces again, without vectors where the embedder doesn't answer or never made any that are stored."""
     if embedder is not None:
-        is_known = connection.execute("select from memory.recipe where model = %s", [embedder.fingerprint]).rowcount
+        models = connection.execute("select distinct model from memory.recipe").fetchall()
         with suppress(EmbeddingFailed):
-            if is_known:
+            if any(embedder.may_be(model) for (model,) in models):
                 return remake_traces(connection, settings, selection, snippets, embedder)
     return remake_traces(connection, settings, selection, snippets)
 

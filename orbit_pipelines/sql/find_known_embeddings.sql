@@ -1,4 +1,5 @@
 -- A hit is a cache row or a live chunk of the same store, model and hash; live chunks matter once a forget emptied the cache.
+-- A vector of another length is no hit, so that a build replaces one that lies there under the model's name.
 -- A store that has neither, as all have in a first build, is not asked text by text.
 with wanted as (
     select * from unnest(%(user_id)s::text[], %(agent_id)s::text[], %(content_hash)s::bytea[])
@@ -18,6 +19,7 @@ select wanted.user_id, wanted.agent_id, wanted.content_hash,
   left join memory.embedding_cache as cached
     on (cached.user_id, cached.agent_id, cached.content_hash) = (wanted.user_id, wanted.agent_id, wanted.content_hash)
    and cached.model = %(model)s
+   and vector_dims(cached.embedding) = %(dimensions)s
   left join lateral (
         select chunk.embedding
           from memory.chunk as chunk
@@ -26,6 +28,7 @@ select wanted.user_id, wanted.agent_id, wanted.content_hash,
            and (chunk.user_id, chunk.agent_id, chunk.content_hash)
              = (wanted.user_id, wanted.agent_id, wanted.content_hash)
            and recipe.model = %(model)s
+           and vector_dims(chunk.embedding) = %(dimensions)s
          limit 1
        ) as live on true
  where cached.content_hash is not null or live.embedding is not null

@@ -1,7 +1,7 @@
 -- The stored rows of a build of everyone, a stretch of user ids at a time; those of people left out are not its business.
 select chunk.user_id, chunk.agent_id, chunk.source_key, chunk.source_id, chunk.chunk_index, chunk.content_hash,
-       recipe.model, chunk.session_id, chunk.message_id, to_json(chunk.reply_message_ids)::text,
-       chunk.spans::text,
+       case when vector_dims(chunk.embedding) = %(dimensions)s then recipe.model end,
+       chunk.session_id, chunk.message_id, to_json(chunk.reply_message_ids)::text, chunk.spans::text,
        chunk.origin_class, chunk.session_kind, chunk.sent_at, chunk.recipe
   from memory.chunk as chunk
   left join memory.recipe as recipe on recipe.recipe = chunk.recipe

@@ -18,7 +18,7 @@ with reached as (
       join memory.chunk as chunk using (user_id, agent_id, source_key, source_id)
 )
 select reached.user_id, reached.agent_id, reached.source_key, reached.source_id, reached.chunk_index,
-       reached.content_hash, recipe.model, reached.session_id, reached.message_id,
-       to_json(reached.reply_message_ids)::text,
+       reached.content_hash, case when vector_dims(reached.embedding) = %(dimensions)s then recipe.model end,
+       reached.session_id, reached.message_id, to_json(reached.reply_message_ids)::text,
        reached.spans::text, reached.origin_class, reached.session_kind, reached.sent_at, reached.recipe
   from reached left join memory.recipe as recipe on recipe.recipe = reached.recipe

