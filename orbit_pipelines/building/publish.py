@@ -148,7 +148,7 @@ def _publish_share(publication: Publication, news: Recheck) -> _ShareWritten:
     reach = reach_of(publication, records, news)
     stored = read_stored(publication, reach)
     diff = diff_chunks(stored, fresh)
-    diff = explain(diff, records, stored, read_history(publication, diff))
+    diff = explain(diff, records, stored, read_history(publication, diff, records))
     written = fresh if publication.extraction.is_full else diff.inserted
     apply_diff(publication, reach, diff, written, fetch_vectors(publication, written))
     record_changes(publication, diff, news.at)

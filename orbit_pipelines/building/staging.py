@@ -176,11 +176,22 @@ def _read(publication: Publication, reach: Reach, what: str, schema: pl.Schema) 
     return pl.concat([read_frame(publication.connection, query, {**asked, **each}, schema) for each in reach.slices()])
 
 
-def read_history(publication: Publication, diff: ChunkDiff) -> pl.DataFrame:
-    """Return what lineage knows of the sources a diff touches; nothing on a first build, without asking."""
-    if diff.removed.is_empty() and (publication.is_first or diff.inserted.is_empty()):
+def read_history(publication: Publication, diff: ChunkDiff, records: pl.DataFrame) -> pl.DataFrame:
+    """Return what lineage knows of the sources that a diff adds to, or takes from though nothing stands against them.
+
+    Why others left, their verdict says; and on a first build there is nothing to ask.
+    """
+    if diff.removed.is_empty() and publication.is_first:
         return pl.DataFrame(schema=HISTORY)
-    touched = pl.concat([rows.select(*SOURCE, "session_id") for rows in (diff.removed, diff.inserted)]).unique(SOURCE)
+    judged = records.filter(pl.col("verdict").is_not_null())
+    touched = pl.concat(
+        [
+            diff.removed.select(*SOURCE, "session_id").join(judged, on=SOURCE, how="anti"),
+            diff.inserted.select(*SOURCE, "session_id"),
+        ]
+    ).unique(SOURCE)
+    if touched.is_empty():
+        return pl.DataFrame(schema=HISTORY)
     query = statement("read_source_history")
     return pl.concat([read_frame(publication.connection, query, each, HISTORY) for each in slices(touched)])
 
