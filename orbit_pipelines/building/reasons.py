@@ -79,8 +79,9 @@ def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, histor
         .join(had, on=SOURCE, how="left")
         .join(now, on=SOURCE, how="left")
         .join(history.lazy(), on=SOURCE, how="left")
-        .with_columns(_lost_replies())
+        .with_columns(_compared_replies())
         .with_columns(_has_returned().alias("is_branch_returned"))
+        .with_columns((pl.col("is_reply_new") & pl.col("is_branch_returned")).alias("is_reply_back"))
         .with_columns(_why_text_changed().alias("change"))
         .with_columns(_why_removed().alias("removed_reason"))
         .with_columns(_why_added().alias("added_reason"))
@@ -109,12 +110,12 @@ def _lit(reason: Reason) -> pl.Expr:
 
 
 @cache
-def _lost_replies() -> list[pl.Expr]:
+def _compared_replies() -> list[pl.Expr]:
     no_ids = pl.lit([], dtype=pl.List(pl.String))
-    lost = (
-        pl.col("stored_reply_ids").fill_null(no_ids).list.set_difference(pl.col("reply_message_ids").fill_null(no_ids))
-    )
+    had, has = pl.col("stored_reply_ids").fill_null(no_ids), pl.col("reply_message_ids").fill_null(no_ids)
+    lost = had.list.set_difference(has)
     return [
+        (has.list.set_difference(had).list.len() > 0).alias("is_reply_new"),
         (lost.list.set_difference(pl.col("known_reply_ids").fill_null(no_ids)).list.len() > 0).alias("is_reply_gone"),
         (lost.list.set_intersection(pl.col("former_reply_ids").fill_null(no_ids)).list.len() > 0).alias(
             "is_reply_off_branch"
@@ -143,7 +144,8 @@ def _why_text_changed() -> pl.Expr:
         .then(_lit(Reason.REPLY_NOT_REMEMBERED))
         .when(was_skipped & ~is_skipped)
         .then(_lit(Reason.REPLY_REMEMBERED_AGAIN))
-        .when("is_reply_off_branch")
+        # Where a reply comes back, the branch without it is left.
+        .when(pl.col("is_reply_off_branch") | pl.col("is_reply_back"))
         .then(_lit(Reason.LEFT_BRANCH))
         .when(pl.col("is_content_changed").fill_null(value=False))
         .then(_lit(Reason.CONTENT_EDITED))
@@ -165,6 +167,8 @@ def _why_removed() -> pl.Expr:
         .then(_lit(Reason.MESSAGE_DELETED))
         .when(textless & pl.col("is_run_excluded") & pl.col("has_reply"))
         .then(_lit(Reason.REPLY_NOT_REMEMBERED))
+        .when(textless & pl.col("is_reply_off_branch"))
+        .then(_lit(Reason.LEFT_BRANCH))
         .when(textless)
         .then(_lit(Reason.CONTENT_EDITED))
         .when(pl.col("verdict").is_not_null())
@@ -176,6 +180,8 @@ def _why_removed() -> pl.Expr:
 @cache
 def _why_added() -> pl.Expr:
     came_back = pl.coalesce("skipped_reason", "last_removed_reason")
+    was_textless = pl.col("skipped_reason").is_in([Reason.NO_TEXT.value, Reason.RECALLED_BLOCK.value])
+    left_branch = pl.col("last_removed_reason") == Reason.LEFT_BRANCH.value
     after_edit = pl.col("change").is_in([Reason.MESSAGE_DELETED.value, Reason.LEFT_BRANCH.value])
     return (
         pl.when(pl.col("was_stored") & after_edit & pl.col("is_branch_returned"))
@@ -186,6 +192,8 @@ def _why_added() -> pl.Expr:
         .then("change")
         .when(pl.col("is_said_present") & pl.col("skipped_reason").is_null())
         .then(_lit(Reason.REPAIRED))
+        .when(was_textless & left_branch & pl.col("is_branch_returned"))
+        .then(_lit(Reason.BRANCH_RETURNED))
         .otherwise(reason_of_return(came_back))
     )
 

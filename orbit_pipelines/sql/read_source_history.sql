@@ -1,4 +1,15 @@
--- What lineage knows of each source this publish changes, and why one is absent that the extraction doesn't have.
+-- What lineage knows of each source this publish changes, and why one is absent that the extraction doesn't have. An
+-- account may have gone and be here again: what memory had of it went with it, for else that were removed by now.
+with remade as materialized (
+    select deletion.user_id
+      from orbitpilot.deletion as deletion
+     where deletion.kind = 'account'
+       and deletion.changed_xid >= (select min(pg_snapshot_xmin(snapshot)) from memory.watermark)
+       and not pg_visible_in_snapshot(
+                   deletion.changed_xid,
+                   coalesce((select snapshot from memory.watermark where scope = 'user:' || deletion.user_id),
+                            (select snapshot from memory.watermark where scope = 'bucket_000')))
+)
 select touched.user_id, touched.agent_id, touched.source_key, touched.source_id,
        skipped.reason,
        past.last_removed_reason,
@@ -9,6 +20,7 @@ select touched.user_id, touched.agent_id, touched.source_key, touched.source_id,
            when account.user_id is null then 'account_deleted'
            when touched.source_key = 'orbitpilot.chat_history' and pair.pair_index is null and past.is_covered is null
                then null
+           when past.is_covered and touched.user_id in (select user_id from remade) then 'account_deleted'
            when touched.source_key = 'orbitpilot.chat_history' and session.session_id is null then 'session_deleted'
            when past.is_covered is null then null
            else 'message_deleted'

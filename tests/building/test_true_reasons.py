@@ -130,6 +130,36 @@ CASES = [
         {},
     ),
     Case(
+        "an account deleted and made anew",
+        lambda w: (w.sql("delete from orbitpilot.account where user_id = 'me'"), w.account("me")),
+        all_pairs("removed", "account_deleted") | {("fact", "removed", "account_deleted")},
+        {},
+    ),
+    Case(
+        "an account deleted and made anew, and its session again",
+        lambda w: (
+            w.sql("delete from orbitpilot.account where user_id = 'me'"),
+            w.account("me"),
+            w.say(ME, "s", "Coffee."),
+        ),
+        all_pairs("removed", "account_deleted")
+        | {("fact", "removed", "account_deleted"), ("s:3", "added", "new_pair")},
+        {},
+    ),
+    Case(
+        "a session deleted after its account was made anew",
+        sql("delete from orbitpilot.session where session_id = 't'"),
+        {("t:0", "removed", "session_deleted")},
+        {},
+        before=(
+            lambda w: (
+                w.sql("delete from orbitpilot.account where user_id = 'me'"),
+                w.account("me"),
+                w.say(ME, "t", "Coffee."),
+            ),
+        ),
+    ),
+    Case(
         "a session forgotten",
         sql("insert into memory.tombstone (user_id, agent_id, session_id) values ('me', 'orbitpilot', 's')"),
         all_pairs("removed", "session_forgotten"),
@@ -259,6 +289,60 @@ CASES = [
         {("b:0", "removed", "left_branch"), ("b:0", "added", "content_edited")},
         {},
         before=(branch(ASKED, FIRST), branch(ASKED, SECOND, left_behind=("a1",))),
+    ),
+    Case(
+        "a reply leaves its branch alone",
+        sql("update orbitpilot.message set is_active = false where message_id = 'a0'"),
+        {("s:0", "removed", "left_branch"), ("s:0", "added", "content_edited")},
+        {},
+    ),
+    Case(
+        "a reply that left its branch alone returns",
+        sql("update orbitpilot.message set is_active = true where message_id = 'a0'"),
+        {("s:0", "removed", "left_branch"), ("s:0", "added", "branch_returned")},
+        {},
+        before=(sql("update orbitpilot.message set is_active = false where message_id = 'a0'"),),
+    ),
+    Case(
+        "a reply that left its branch alone leaves it again",
+        sql("update orbitpilot.message set is_active = false where message_id = 'a0'"),
+        {("s:0", "removed", "left_branch"), ("s:0", "added", "branch_returned")},
+        {},
+        before=(
+            sql("update orbitpilot.message set is_active = false where message_id = 'a0'"),
+            sql("update orbitpilot.message set is_active = true where message_id = 'a0'"),
+        ),
+    ),
+    Case(
+        "a reply that returns to its branch with other words",
+        sql("update orbitpilot.message set is_active = true, content = 'Hm.' where message_id = 'a0'"),
+        {("s:0", "removed", "content_edited"), ("s:0", "added", "content_edited")},
+        {},
+        before=(sql("update orbitpilot.message set is_active = false where message_id = 'a0'"),),
+    ),
+    Case(
+        "a reply that is edited to what another said that left is no return",
+        sql("update orbitpilot.message set content = 'Answer 1.' where message_id = 'a2' and session_id = 'b'"),
+        {("b:0", "removed", "content_edited"), ("b:0", "added", "content_edited")},
+        {},
+        before=(branch(ASKED, FIRST), branch(ASKED, SECOND, left_behind=("a1",))),
+    ),
+    Case(
+        "a reply without its question's words leaves its branch",
+        sql("update orbitpilot.message set is_active = false where message_id = 'a0'"),
+        {("s:0", "removed", "left_branch")},
+        {"s:0": "no_text"},
+        before=(sql("update orbitpilot.message set content = '' where message_id = 'u0'"),),
+    ),
+    Case(
+        "a reply without its question's words returns to its branch",
+        sql("update orbitpilot.message set is_active = true where message_id = 'a0'"),
+        {("s:0", "added", "branch_returned")},
+        {},
+        before=(
+            sql("update orbitpilot.message set content = '' where message_id = 'u0'"),
+            sql("update orbitpilot.message set is_active = false where message_id = 'a0'"),
+        ),
     ),
     Case(
         "a prompt edited",
