@@ -7,6 +7,7 @@ and the rows are joined in bulk. The layout is that of PostgreSQL's documentatio
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -100,6 +101,7 @@ def _join(fields: list[Any]) -> pa.Buffer | bytes:
 # first, which costs a small frame more than its rows do.
 
 
+@cache
 def _scalar(value: bytes) -> pa.Scalar:
     return pl.Series([value], dtype=pl.Binary).to_arrow().cast(pa.large_binary())[0]
 
