@@ -231,9 +231,9 @@ def count_unfit(publication: Publication, written: pl.DataFrame, news: Recheck) 
         )
         .unique()
     )
+    between = {"extracted": publication.extraction.snapshot, "snapshot": news.snapshot}
     counts = [
-        publication.connection.execute(statement("count_unfit_chunks"), {"snapshot": news.snapshot, **rows}).fetchone()
-        or (0, 0, 0)
+        publication.connection.execute(statement("count_unfit_chunks"), {**between, **rows}).fetchone() or (0, 0, 0)
         for rows in slices(pairs)
     ]
     excluded, forgotten, renumbered = (sum(found) for found in zip((0, 0, 0), *counts, strict=True))

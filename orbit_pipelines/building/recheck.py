@@ -1,7 +1,9 @@
 """What came in between extraction and publish and must be honoured now: exclusions, tombstones and admission rules.
 
 A flag or a rule that was lifted meanwhile waits for the next build, and so do edits and deletions: only what somebody
-asked to be left out or forgotten is applied to frames that were made before they asked.
+asked to be left out or forgotten is applied to frames that were made before they asked. Frames know things by the key
+they had then: what moved to another one is left out under both, and what was deleted by the last flag that the ledger
+has of it. Records have no ledger, so one that was deleted meanwhile is left out whatever its flag was.
 """
 
 from dataclasses import dataclass, replace
@@ -20,10 +22,9 @@ from orbit_pipelines.building.shares import Share
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.model import CHAT_HISTORY, Reason
 
-_VERDICTS = pl.Schema(
-    {**dict.fromkeys(SOURCE, pl.String()), "recheck_verdict": pl.String(), "is_of_reply": pl.Boolean()}
-)
+_VERDICTS = pl.Schema({**dict.fromkeys(SOURCE, pl.String()), "recheck_verdict": pl.String(), "kind": pl.String()})
 _FORGOTTEN = pl.Schema(dict.fromkeys(SESSION_KEY, pl.String()))
+_OF_REPLY = ("held_reply", "reply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,10 @@ class Recheck:
 
     ``verdicts`` works on runs: a run with a newly excluded message is dropped whole, and the next build puts back what
     remains. One that ``is_of_reply`` stands only against a pair that would be published with a reply: to its run came a
-    message that had been excluded before. ``forgotten``: sessions with a tombstone that extraction didn't see.
-    ``kept_out``: ``ADMISSIONS`` of the sessions that a rule matches that extraction didn't see. ``at``: the moment of
-    the publishing transaction.
+    message that had been excluded before, or one of it went that was excluded then; ``is_held``: memory has the pair
+    with a reply. ``forgotten``: sessions with a tombstone that extraction didn't see. ``kept_out``: ``ADMISSIONS`` of
+    the sessions that a rule matches that extraction didn't see, and ``kept_out_before`` of names they had then. ``at``:
+    the moment of the publishing transaction.
     """
 
     snapshot: str
@@ -42,6 +44,7 @@ class Recheck:
     verdicts: pl.DataFrame
     forgotten: pl.DataFrame
     kept_out: pl.DataFrame
+    kept_out_before: pl.DataFrame
 
     def of(self, share: Share) -> "Recheck":
         """Return the news of a share's people."""
@@ -50,6 +53,7 @@ class Recheck:
             verdicts=share.of(self.verdicts),
             forgotten=share.of(self.forgotten),
             kept_out=share.of(self.kept_out),
+            kept_out_before=share.of(self.kept_out_before),
         )
 
 
@@ -67,30 +71,43 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
     snapshot, at = rows[0][:2]
     verdicts = []
     forgotten = []
-    kept_out = []
-    for _, _, kind, user_id, agent_id, key, item, is_flagged in rows:
+    kept_out: dict[str, list[tuple[str, str, str, int]]] = {"admission": [], "former_admission": []}
+    for _, _, kind, user_id, agent_id, key, item, reason in rows:
         if kind == "tombstone":
             forgotten.append((user_id, agent_id, key))
-        elif kind == "admission":
-            kept_out.append((user_id, agent_id, key, int(item)))
+        elif kind in kept_out:
+            kept_out[kind].append((user_id, agent_id, key, int(item)))
         elif kind == "record":
-            verdicts.append((user_id, agent_id, key, item, Reason.RECORD_EXCLUDED.value, False))
-        elif kind in ("message", "reply"):
-            verdict = Reason.NOT_REMEMBERED if is_flagged else Reason.REPLY_NOT_REMEMBERED
-            verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", verdict.value, kind == "reply"))
-        elif kind == "pair":
-            verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", Reason.SESSION_FORGOTTEN.value, False))
-    gone = pl.DataFrame(forgotten, schema=_FORGOTTEN, orient="row")
+            verdicts.append((user_id, agent_id, key, item, reason, kind))
+        elif kind is not None:
+            verdicts.append((user_id, agent_id, CHAT_HISTORY, f"{key}:{item}", reason, kind))
+    gone = pl.DataFrame(forgotten, schema=_FORGOTTEN, orient="row").unique(maintain_order=True)
     log_forgotten(gone)
-    frame = pl.DataFrame(verdicts, schema=_VERDICTS, orient="row")
-    if frame.height:
-        # A forgotten session outranks a flag in it, and what stands against the pair what stands against its reply.
-        is_forgotten = pl.col("recheck_verdict") == Reason.SESSION_FORGOTTEN.value
-        frame = frame.sort(~is_forgotten, "is_of_reply", maintain_order=True).unique(SOURCE, keep="first")
     return Recheck(
         snapshot=snapshot,
         at=at,
-        verdicts=frame,
+        verdicts=_first_of_each(pl.DataFrame(verdicts, schema=_VERDICTS, orient="row")),
         forgotten=gone,
-        kept_out=pl.DataFrame(kept_out, schema=ADMISSIONS, orient="row"),
+        kept_out=pl.DataFrame(kept_out["admission"], schema=ADMISSIONS, orient="row"),
+        kept_out_before=pl.DataFrame(kept_out["former_admission"], schema=ADMISSIONS, orient="row").unique(),
+    )
+
+
+def _first_of_each(found: pl.DataFrame) -> pl.DataFrame:
+    """Return one verdict a source: what stands against the pair before what stands against its reply."""
+    if found.height:
+        reason, kind = pl.col("recheck_verdict"), pl.col("kind")
+        found = found.sort(
+            kind.is_in(_OF_REPLY),
+            kind == "reply",
+            reason != Reason.SESSION_FORGOTTEN.value,
+            kind != "gone",
+            reason == Reason.REPLY_NOT_REMEMBERED.value,
+            maintain_order=True,
+        ).unique(SOURCE, keep="first", maintain_order=True)
+    return found.select(
+        *SOURCE,
+        "recheck_verdict",
+        pl.col("kind").is_in(_OF_REPLY).alias("is_of_reply"),
+        (pl.col("kind") == "held_reply").alias("is_held"),
     )
