@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from orbit_pipelines.lineage.former_names import FormerName
 from orbit_pipelines.lineage.why import FlagState, Story
 
 
@@ -39,7 +40,7 @@ def headline(story: Story) -> str:
 
 def notices(story: Story) -> list[str]:
     """Return what is true now that the last build didn't know, or that explains what it did."""
-    said = []
+    said = _former_names(story)
     if story.flag is FlagState.PENDING_REMOVAL:
         said.append("Marked not to be remembered since the last build: the next build removes it.")
     if story.flag is FlagState.PENDING_RETURN:
@@ -77,7 +78,9 @@ def story_table(story: Story) -> RenderableType:
         head.append(f"Pair {story.pair_index} ({story.source_id}), {len(story.chunks)} chunks in memory.")
     if not story.events:
         return Group(*head)
-    table = Table("build", "published", "what", "reason", "chunks", "hashes")
+    was_called_otherwise = any(event.under is not None for event in story.events)
+    columns = ["build", "published", "what", "reason", "chunks", "hashes"]
+    table = Table(*columns, *(["called then"] if was_called_otherwise else []))
     for event in story.events:
         table.add_row(
             str(event.build_id),
@@ -86,8 +89,37 @@ def story_table(story: Story) -> RenderableType:
             event.reason or "",
             str(event.chunk_count or ""),
             " ".join(each[:12] for each in event.hashes),
+            *([] if event.under is None else [_label(story, event.under)]),
         )
     return Group(*head, table)
+
+
+def _former_names(story: Story) -> list[str]:
+    said = [
+        f"It belonged to another person{_until(name.until)}."
+        if name.was_anothers
+        else f"It was called {_label(story, name)}{_until(name.until)}."
+        for name in story.former_names
+    ]
+    if any(chunk.under is not None for chunk in story.chunks):
+        said.append("Memory has it under its former name: the next build follows.")
+    if story.is_with_another_person:
+        said.append("Memory has it with the person it belonged to: the next build takes it away there.")
+    return said
+
+
+def _label(story: Story, name: FormerName) -> str:
+    """Return the source id under a former name, with whatever else of the key was another; the account's name alone."""
+    if name.was_anothers:
+        return "another person's"
+    source_id = None if name.session_id is None else f"{name.session_id}:{story.pair_index}"
+    agent_id = None if name.agent_id == story.store.agent_id else name.agent_id
+    user_id = None if name.user_id == story.store.user_id else name.user_id
+    return " ".join(each for each in (user_id, agent_id, source_id) if each is not None)
+
+
+def _until(at: datetime | None) -> str:
+    return " before" if at is None else f" until {at:%Y-%m-%d %H:%M:%S}"
 
 
 def _on(at: datetime | None) -> str:

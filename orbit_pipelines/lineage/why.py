@@ -4,16 +4,24 @@ Only ids, counts, hashes and reasons; never a message's text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 import psycopg
-from psycopg.rows import class_row, dict_row, tuple_row
+from psycopg.rows import dict_row, namedtuple_row, tuple_row
 
 from orbit_pipelines.database.statements import statement
 from orbit_pipelines.errors import UnknownMessage
+from orbit_pipelines.lineage.former_names import (
+    FormerName,
+    Name,
+    Sighting,
+    are_ours,
+    read_account_names,
+    read_session_names,
+)
 from orbit_pipelines.model import CHAT_HISTORY, Reason, Store
 
 
@@ -40,7 +48,10 @@ class FlagState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoryEvent:
-    """One thing one build decided. ``hashes`` are those of the chunks it concerned, where they are still kept."""
+    """One thing one build decided. ``hashes`` are those of the chunks it concerned, where they are still kept.
+
+    ``under``: the former name under which it was decided; None for the present one.
+    """
 
     build_id: int
     publish_order: int | None
@@ -49,6 +60,7 @@ class StoryEvent:
     reason: Reason | None
     chunk_count: int = 0
     hashes: tuple[str, ...] = ()
+    under: FormerName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +74,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk of the pair that is in memory."""
+    """A chunk of the pair that is in memory; ``under`` a former name, where no build has followed it yet."""
 
     chunk_index: int
     content_hash: str
     build_id: int
     carries_message: bool
     """Whether the message asked about is a reply that this chunk's pair was stored with."""
+    under: FormerName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,8 @@ class Story:
     """All there is to say about one message and memory.
 
     ``pair_index``, ``source_id``, ``facts`` and ``flag`` are None for a message that belongs to no pair. ``decision``
-    is None when no build has decided anything.
+    is None when no build has decided anything. ``former_names``: the oldest first. ``is_with_another_person``: it was
+    theirs at the last build, and memory still has it there.
     """
 
     store: Store
@@ -112,7 +126,9 @@ class Story:
     flag: FlagState | None = None
     facts: PairFacts | None = None
     chunks: tuple[StoredChunk, ...] = ()
-    events: tuple[StoryEvent, ...] = field(default=())
+    events: tuple[StoryEvent, ...] = ()
+    former_names: tuple[FormerName, ...] = ()
+    is_with_another_person: bool = False
 
     @property
     def source_id(self) -> str | None:
@@ -128,7 +144,7 @@ def why(connection: psycopg.Connection[Any], store: Store, session_id: str, mess
     Raises:
         UnknownMessage: the store has no such message, or no such session.
     """
-    key = {"user": store.user_id, "agent": store.agent_id, "session": session_id, "message": message_id}
+    key: dict[str, Any] = {"user": store.user_id, "agent": store.agent_id, "session": session_id, "message": message_id}
     with connection.cursor(row_factory=tuple_row) as cursor:
         found = cursor.execute(statement("find_message"), key).fetchone()
     if found is None:
@@ -137,11 +153,18 @@ def why(connection: psycopg.Connection[Any], store: Store, session_id: str, mess
     if pair_index is None:
         return Story(store, session_id, message_id, role, is_active, deleted_at, None)
 
-    key |= {"pair": pair_index, "source": CHAT_HISTORY, "source_id": f"{session_id}:{pair_index}"}
+    key |= {"pair": pair_index, "source": CHAT_HISTORY}
     facts = _read_facts(connection, key)
-    with connection.cursor(row_factory=class_row(StoredChunk)) as cursor:
-        chunks = tuple(cursor.execute(statement("read_pair_chunks"), key))
-    events = _read_events(connection, key)
+    names = read_session_names(connection, store, session_id)
+    key |= {
+        "users": [name.user_id for name in names],
+        "agents": [name.agent_id for name in names],
+        "source_ids": [f"{name.session_id}:{pair_index}" for name in names],
+    }
+    stored = _read_chunks(connection, key, names)
+    chunks = tuple(chunk for chunk in stored if not _was_anothers(chunk.under))
+    events = _read_events(connection, key, names)
+    own_events = [event for event in events if not _was_anothers(event.under)]
     in_memory = any(chunk.carries_message for chunk in chunks) if role == "assistant" else bool(chunks)
     return Story(
         store,
@@ -152,11 +175,13 @@ def why(connection: psycopg.Connection[Any], store: Store, session_id: str, mess
         deleted_at,
         pair_index,
         in_memory=in_memory,
-        decision=decide(in_memory, events, facts, pair_in_memory=bool(chunks)),
-        flag=flag_state(in_memory, events, facts),
+        decision=decide(in_memory, own_events, facts, pair_in_memory=bool(chunks)),
+        flag=flag_state(in_memory, own_events, facts),
         facts=facts,
         chunks=chunks,
         events=events,
+        former_names=tuple(name.told for name in reversed(names) if name.told is not None),
+        is_with_another_person=len(chunks) < len(stored),
     )
 
 
@@ -190,6 +215,10 @@ def flag_state(in_memory: bool, events: Sequence[StoryEvent], facts: PairFacts) 
     return FlagState.PENDING_RETURN if is_pending else FlagState.REMEMBERED
 
 
+def _was_anothers(name: FormerName | None) -> bool:
+    return name is not None and name.was_anothers
+
+
 def _last(events: Sequence[StoryEvent], kind: EventKind) -> StoryEvent | None:
     return next((event for event in reversed(events) if event.kind == kind), None)
 
@@ -208,33 +237,70 @@ def _read_facts(connection: psycopg.Connection[Any], key: dict[str, Any]) -> Pai
     return PairFacts(**row, source_reason=None if reason is None else Reason(reason))
 
 
-def _read_events(connection: psycopg.Connection[Any], key: dict[str, Any]) -> tuple[StoryEvent, ...]:
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(statement("read_pair_events"), key).fetchall()
-    return tuple(
+def _read_chunks(connection: psycopg.Connection[Any], key: dict[str, Any], names: Sequence[Name]) -> list[StoredChunk]:
+    return [
+        StoredChunk(row.chunk_index, row.content_hash, row.build_id, row.carries_message, name.told)
+        for row, name in _read_ours(connection, "read_pair_chunks", key, names)
+    ]
+
+
+def _read_events(
+    connection: psycopg.Connection[Any], key: dict[str, Any], names: Sequence[Name]
+) -> tuple[StoryEvent, ...]:
+    """Return them in the order of publishing; what one build decided, in the order of ``EventKind``."""
+    accounts = read_account_names(connection, key["user"])
+    people = {**key, "people": [name.user_id for name in accounts]}
+    events = [
         StoryEvent(
-            build_id,
-            publish_order,
-            at,
-            EventKind(kind),
-            None if reason is None else Reason(reason),
-            chunk_count,
-            tuple(hashes or ()),
+            row.build_id,
+            row.publish_order,
+            row.published_at,
+            EventKind(row.kind),
+            None if row.reason is None else Reason(row.reason),
+            row.chunk_count,
+            tuple(row.hashes or ()),
+            name.told,
         )
-        for build_id, publish_order, at, kind, reason, chunk_count, hashes in rows
-    )
+        for row, name in (
+            *_read_ours(connection, "read_source_events", people, accounts),
+            *_read_ours(connection, "read_pair_events", key, names),
+        )
+    ]
+    kinds = list(EventKind)
+    return tuple(sorted(events, key=lambda event: (event.publish_order or 0, kinds.index(event.kind))))
+
+
+def _read_ours(
+    connection: psycopg.Connection[Any], query: str, parameters: dict[str, Any], names: Sequence[Name]
+) -> list[tuple[Any, Name]]:
+    """Run a statement whose rows are each of a build and a name; return those that mean what has these names."""
+    with connection.cursor(row_factory=namedtuple_row) as cursor:
+        rows: list[Any] = cursor.execute(statement(query), parameters).fetchall()
+    sightings = [Sighting(row.place, row.build_id, row.started_at, row.published_at, row.is_ending) for row in rows]
+    return [(row, names[row.place]) for row, is_ours in zip(rows, are_ours(sightings, names), strict=True) if is_ours]
 
 
 def _not_found(connection: psycopg.Connection[Any], key: dict[str, Any]) -> str:
     forgotten = connection.execute(
         "select from memory.tombstone where (user_id, agent_id, session_id) = (%(user)s, %(agent)s, %(session)s)", key
     ).fetchone()
-    what_next = (
-        "That session was forgotten."
-        if forgotten is not None
-        else f"List what there is: orbit pairs --user {key['user']} --json"
-    )
+    if forgotten is not None:
+        what_next = "That session was forgotten."
+    else:
+        what_next = _under_new_name(connection, key) or f"List what there is: orbit pairs --user {key['user']} --json"
     return (
         f"No message '{key['message']}' in session '{key['session']}' of user '{key['user']}', agent "
         f"'{key['agent']}'. {what_next}"
     )
+
+
+def _under_new_name(connection: psycopg.Connection[Any], key: dict[str, Any]) -> str | None:
+    """Say where the message is that was in a session of this name; not with whom, where that is another person."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        found = cursor.execute(statement("find_message_under_new_name"), key).fetchone()
+    if found is None:
+        return None
+    user, agent, session, is_of_other = found
+    if is_of_other:
+        return "Its session belongs to another person now."
+    return f"Its session is called '{session}' now, of user '{user}', agent '{agent}'."

@@ -1,27 +1,30 @@
--- Everything builds decided about one pair, and about its source for that person, in publish order.
-select build.build_id, build.publish_order, build.published_at, event.kind, event.reason, event.chunk_count, event.hashes
-  from (select build_id, action as kind, reason, count(*)::int as chunk_count,
-               array_agg(encode(content_hash, 'hex') order by chunk_index) filter (where content_hash is not null)
-                   as hashes
-          from memory.change
-         where (user_id, agent_id, source_key, source_id) = (%(user)s, %(agent)s, %(source)s, %(source_id)s)
-         group by build_id, action, reason
+-- Everything builds decided about one pair under each of its names, told by its place among them, in publish order.
+with called as (
+    select * from unnest(%(users)s::text[], %(agents)s::text[], %(source_ids)s::text[])
+        with ordinality as called (user_id, agent_id, source_id, place)
+)
+select event.place::int - 1 as place, build.build_id, build.publish_order, build.started_at, build.published_at, event.kind,
+       event.reason, event.chunk_count, event.hashes, event.kind in ('removed', 'skip_ended') as is_ending
+  from (select called.place, change.build_id, change.action as kind, change.reason, count(*)::int as chunk_count,
+               array_agg(encode(change.content_hash, 'hex') order by change.chunk_index)
+                   filter (where change.content_hash is not null) as hashes
+          from called
+          join memory.change as change
+            on (change.user_id, change.agent_id, change.source_key, change.source_id)
+             = (called.user_id, called.agent_id, %(source)s, called.source_id)
+         group by called.place, change.build_id, change.action, change.reason
         union all
-        select since_build_id, 'skipped', reason, 0, null
-          from memory.skipped
-         where (user_id, agent_id, source_key, source_id) = (%(user)s, %(agent)s, %(source)s, %(source_id)s)
+        select called.place, skipped.since_build_id, 'skipped', skipped.reason, 0, null
+          from called
+          join memory.skipped as skipped
+            on (skipped.user_id, skipped.agent_id, skipped.source_key, skipped.source_id)
+             = (called.user_id, called.agent_id, %(source)s, called.source_id)
         union all
-        select until_build_id, 'skip_ended', reason, 0, null
-          from memory.skipped
-         where (user_id, agent_id, source_key, source_id) = (%(user)s, %(agent)s, %(source)s, %(source_id)s)
-           and until_build_id is not null
-        union all
-        select since_build_id,
-               case status when 'included' then 'source_included' else 'source_not_included' end, reason, 0, null
-          from memory.source_status
-         where user_id = %(user)s and source_key = %(source)s) as event
+        select called.place, skipped.until_build_id, 'skip_ended', skipped.reason, 0, null
+          from called
+          join memory.skipped as skipped
+            on (skipped.user_id, skipped.agent_id, skipped.source_key, skipped.source_id)
+             = (called.user_id, called.agent_id, %(source)s, called.source_id)
+         where skipped.until_build_id is not null) as event
   join memory.build as build using (build_id)
- order by build.publish_order nulls first,
-          array_position(array['source_included', 'source_not_included', 'skip_ended', 'removed', 'added', 'updated',
-                               'skipped'], event.kind),
-          event.reason
+ order by build.publish_order nulls first, event.kind, event.reason, event.place

@@ -141,13 +141,15 @@ end;
 -- before and after. By the clock and not by transactions: those of a restored dump don't go on with the original's.
 alter table memory.former_session add column called_since timestamptz, add column called_until timestamptz;
 comment on column memory.former_session.called_since is
-    'When it got the former name; null where it had it from the beginning, or with another in between, or that isn''t known';
+    'When it got the former name, or another left it before; null where neither happened, where it had the name twice, or '
+    'where that isn''t known';
 comment on column memory.former_session.called_until is 'When it left the former name; null where that isn''t known';
 alter table memory.former_account add column called_since timestamptz, add column called_until timestamptz;
 comment on column memory.former_account.called_since is 'As of former_session';
 comment on column memory.former_account.called_until is 'As of former_session';
 
--- As before, and when. Before the oldest of other names that began at some time, it was called as it is now.
+-- As before, and when: since the last of its own former names, or since another left the name before it began there. Where
+-- even the oldest of its own began at some time, it was called so before that too.
 create or replace function memory.follow_session() returns trigger
     language plpgsql security definer set search_path = ''
     as $$ begin
@@ -157,7 +159,12 @@ create or replace function memory.follow_session() returns trigger
         select new.user_id, new.agent_id, new.session_id, old.user_id, old.agent_id, old.session_id,
                coalesce(max(pg_catalog.substr(covered.source_id, pg_catalog.length(old.session_id) + 2)::int) + 1, 0),
                false, false,
-               (select case when pg_catalog.bool_or(earlier.called_since is null)
+               (select case when pg_catalog.count(*) = 0
+                            then (select pg_catalog.max(other.called_until)
+                                    from memory.former_session as other
+                                   where (other.former_user_id, other.former_agent_id, other.former_session_id)
+                                       = (old.user_id, old.agent_id, old.session_id))
+                            when pg_catalog.bool_or(earlier.called_since is null)
                             then pg_catalog.max(earlier.called_until) end
                   from memory.former_session as earlier
                  where (earlier.user_id, earlier.agent_id, earlier.session_id)
@@ -202,7 +209,11 @@ create or replace function memory.follow_account() returns trigger
         insert into memory.former_account as known (user_id, former_user_id, is_gone, is_reused, called_since,
                                                     called_until)
         select new.user_id, old.user_id, false, false,
-               (select case when pg_catalog.bool_or(earlier.called_since is null)
+               (select case when pg_catalog.count(*) = 0
+                            then (select pg_catalog.max(other.called_until)
+                                    from memory.former_account as other
+                                   where other.former_user_id = old.user_id)
+                            when pg_catalog.bool_or(earlier.called_since is null)
                             then pg_catalog.max(earlier.called_until) end
                   from memory.former_account as earlier
                  where earlier.user_id = old.user_id and not earlier.is_gone),
