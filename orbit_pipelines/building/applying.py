@@ -232,9 +232,11 @@ def count_unfit(publication: Publication, written: pl.DataFrame, news: Recheck) 
         .unique()
     )
     between = {"extracted": publication.extraction.snapshot, "snapshot": news.snapshot}
+    looks = ["count_unfit_chunks", *(["count_unfit_departures"] if news.has_departures else [])]
     counts = [
-        publication.connection.execute(statement("count_unfit_chunks"), {**between, **rows}).fetchone() or (0, 0, 0)
+        publication.connection.execute(statement(look), {**between, **rows}).fetchone() or (0, 0, 0)
         for rows in slices(pairs)
+        for look in looks
     ]
     excluded, forgotten, renumbered = (sum(found) for found in zip((0, 0, 0), *counts, strict=True))
     return excluded, forgotten, renumbered

@@ -36,7 +36,7 @@ class Recheck:
     message that had been excluded before, or one of it went that was excluded then; ``is_held``: memory has the pair
     with a reply. ``forgotten``: sessions with a tombstone that extraction didn't see. ``kept_out``: ``ADMISSIONS`` of
     the sessions that a rule matches that extraction didn't see, and ``kept_out_before`` of names they had then. ``at``:
-    the moment of the publishing transaction.
+    the moment of the publishing transaction. ``has_departures``: something moved or went since extraction.
     """
 
     snapshot: str
@@ -45,6 +45,7 @@ class Recheck:
     forgotten: pl.DataFrame
     kept_out: pl.DataFrame
     kept_out_before: pl.DataFrame
+    has_departures: bool
 
     def of(self, share: Share) -> "Recheck":
         """Return the news of a share's people."""
@@ -59,20 +60,21 @@ class Recheck:
 
 def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_out: tuple[str, ...]) -> Recheck:
     """Read what was excluded, forgotten or ruled out since an extraction, for the people it publishes."""
-    rows = connection.execute(
-        statement("recheck_exclusions"),
-        {
-            "snapshot": extraction.snapshot,
-            "everyone": extraction.scope.is_everyone,
-            "users": list(extraction.users),
-            "left_out": list(left_out),
-        },
-    ).fetchall()
+    since = {
+        "snapshot": extraction.snapshot,
+        "everyone": extraction.scope.is_everyone,
+        "users": list(extraction.users),
+        "left_out": list(left_out),
+    }
+    rows = connection.execute(statement("recheck_exclusions"), since).fetchall()
+    if has_departures := rows[0][2]:
+        # Instead of what was found, not beside it: that is of another moment.
+        rows = connection.execute(statement("recheck_departures"), since).fetchall()
     snapshot, at = rows[0][:2]
     verdicts = []
     forgotten = []
     kept_out: dict[str, list[tuple[str, str, str, int]]] = {"admission": [], "former_admission": []}
-    for _, _, kind, user_id, agent_id, key, item, reason in rows:
+    for _, _, _, kind, user_id, agent_id, key, item, reason in rows:
         if kind == "tombstone":
             forgotten.append((user_id, agent_id, key))
         elif kind in kept_out:
@@ -90,6 +92,7 @@ def recheck(connection: psycopg.Connection[Any], extraction: Extraction, left_ou
         forgotten=gone,
         kept_out=pl.DataFrame(kept_out["admission"], schema=ADMISSIONS, orient="row"),
         kept_out_before=pl.DataFrame(kept_out["former_admission"], schema=ADMISSIONS, orient="row").unique(),
+        has_departures=has_departures,
     )
 
 
