@@ -12,6 +12,7 @@ from orbit_pipelines.history.importing import import_sessions
 from orbit_pipelines.history.stream import ParsedMessage, ParsedSession
 from tests.faults.faulty import (
     ANN,
+    BOB,
     Exchanges,
     assert_nothing_stale,
     assert_put_right,
@@ -89,6 +90,34 @@ def rename_message(world: World, session: str) -> None:
     )
 
 
+def flag_and_delete(world: World, session: str) -> None:
+    """Exclude messages, and delete them."""
+    flag(world, session)
+    flag_in_run(world, session)
+    world.sql("delete from orbitpilot.message where session_id = %s and pair_index in (0, 3)", session)
+
+
+def flag_and_move(world: World, session: str) -> None:
+    """Exclude messages, and give their session to somebody else."""
+    flag(world, session)
+    flag_in_run(world, session)
+    move_session(world, session)
+
+
+def move_and_entomb(world: World, session: str) -> None:
+    """Give the session to somebody else, whose it is when its tombstone is written."""
+    move_session(world, session)
+    entomb(world, BOB, session)
+
+
+def exclude_and_delete_record(world: World, session: str) -> None:
+    """Exclude a record, delete it, and write another in its place."""
+    world.record(ANN, "profile.facts", "fact", f"A fact of {session}.")
+    world.exclude(ANN, "profile.facts", "fact", excluded=True)
+    world.sql("delete from orbitpilot.record where user_id = 'ann' and source_id = 'fact'")
+    world.record(ANN, "profile.facts", "fact", f"Another fact of {session}.")
+
+
 def append(world: World, session: str) -> None:
     """Go on with it."""
     world.say(ANN, session, "> By the way, another answer.", "Meanwhile.", "> Indeed.")
@@ -158,6 +187,10 @@ HAPPENINGS: list[Callable[[World, str], None]] = [
     forget_session,
     move_session,
     rename_message,
+    flag_and_delete,
+    flag_and_move,
+    move_and_entomb,
+    exclude_and_delete_record,
     append,
     import_file,
     delete_account,
