@@ -13,6 +13,7 @@ from psycopg.rows import class_row
 
 from orbit_pipelines import jobs
 from orbit_pipelines.building.builds import close_build_of_run
+from orbit_pipelines.building.failure_notes import failure_note
 from orbit_pipelines.building.run import BuildRequest, Progress
 from orbit_pipelines.database.connection import connect
 from orbit_pipelines.database.server import child_environment, database_url
@@ -103,8 +104,8 @@ def launch(
         failure = None if result.success else failure_message(instance, result.run_id)
         with connect(database_url(settings), autocommit=True) as connection:
             # Where steps had processes of their own, nobody ended the build yet.
-            name = None if result.success else first_failure(instance, result.run_id) or "an error"
-            close_build_of_run(connection, settings.workspaces, result.run_id, failure=name)
+            note = None if result.success else first_failure(instance, result.run_id) or failure_note("an error", "")
+            close_build_of_run(connection, settings.workspaces, result.run_id, failure=note)
             return LaunchResult(
                 dagster_run_id=result.run_id,
                 success=result.success,

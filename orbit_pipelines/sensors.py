@@ -7,6 +7,7 @@ import dagster as dg
 from dagster import DagsterRunStatus, RunsFilter
 
 from orbit_pipelines.building.builds import bury_dead_builds, close_build_of_run
+from orbit_pipelines.building.failure_notes import failure_note
 from orbit_pipelines.building.watching import pending_changes
 from orbit_pipelines.jobs import FULL_REBUILD, QUICK_UPDATE, quick_update
 from orbit_pipelines.settings import ExecutorName, load_settings
@@ -60,7 +61,9 @@ def _close_build(status: DagsterRunStatus) -> dg.SensorDefinition:
     def close_build(context: dg.RunStatusSensorContext, database: MemoryDatabase) -> Any:
         run_id = context.dagster_run.run_id
         failure = (
-            None if status is DagsterRunStatus.SUCCESS else first_failure(context.instance, run_id) or status.value
+            None
+            if status is DagsterRunStatus.SUCCESS
+            else first_failure(context.instance, run_id) or failure_note(status.value, "")
         )
         with database.connect() as connection:
             close_build_of_run(connection, load_settings().workspaces, run_id, failure=failure)

@@ -10,12 +10,13 @@ from dagster import DagsterEventType, DagsterRunStatus, RunsFilter
 from dagster_shared.error import SerializableErrorInfo
 
 from orbit_pipelines.building.builds import DeadBuild, is_run_at_work
+from orbit_pipelines.building.failure_notes import failure_note
 from orbit_pipelines.jobs import FULL_REBUILD, QUICK_UPDATE
 
 # What Dagster raises around a step's own error.
 _WRAPPERS = ("DagsterExecutionStepExecutionError", "DagsterExecutionLoadInputError", "DagsterResourceFunctionError")
 _INTERRUPTED = "DagsterExecutionInterruptedError"
-_IN_WORDS = {_INTERRUPTED: "interrupted", "DagsterAssetCheckFailedError": "a blocking check failed"}
+_CHECK_FAILED = "DagsterAssetCheckFailedError"
 
 _BEGUN = (
     DagsterRunStatus.NOT_STARTED,
@@ -32,11 +33,17 @@ _AUDIT_GRACE = 3600.0
 
 
 def first_failure(instance: dg.DagsterInstance | None, run_id: str) -> str | None:
-    """Return what failed a run's first failed step, by its name; None when no step failed."""
+    """Return what a build's row is to say of what failed a run's first failed step; None when no step failed."""
     error = _first_error(instance, run_id)
     if error is None:
         return None
-    return _IN_WORDS.get(error.cls_name or "", error.cls_name or "an error")
+    if error.cls_name == _INTERRUPTED:
+        return failure_note("interrupted", "")
+    if error.cls_name == _CHECK_FAILED:
+        # The names of the checks come last, by asset.
+        names = " ".join(_words(error).splitlines()[1:])
+        return f"a blocking check failed ({names}): put right what it found, which the Dagster run says: orbit up"
+    return failure_note(error.cls_name or "an error", _words(error))
 
 
 def failure_message(instance: dg.DagsterInstance, run_id: str) -> str:
@@ -46,6 +53,10 @@ def failure_message(instance: dg.DagsterInstance, run_id: str) -> str:
         return "The Dagster run failed before its first step; the UI shows its events."
     if error.cls_name == _INTERRUPTED:
         return "The run was interrupted. What it embedded is cached; the next build goes on from there."
+    return _words(error)
+
+
+def _words(error: SerializableErrorInfo) -> str:
     # Dagster keeps the message as Python prints it: the error's name, a colon, its text.
     return error.message.partition(": ")[2].strip() or error.message.strip()
 

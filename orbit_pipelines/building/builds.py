@@ -79,11 +79,11 @@ def close_build_of_run(
         connection: in autocommit.
         workspaces: the folder of workspaces; a run's is named by it.
         dagster_run_id: the run.
-        failure: the name of the error that failed the run; None when it went well.
+        failure: what the build's row is to say of what failed the run; None when it went well.
     """
     status, note = "unpublished", "the run did not include diff_apply, so nothing was published"
     if failure is not None:
-        status, note = "failed", f"{failure}: see the Dagster run"
+        status, note = "failed", failure
     try:
         for (build_id,) in connection.execute(
             "select build_id from memory.build where dagster_run_id = %s and status = 'running'", [dagster_run_id]

@@ -33,6 +33,7 @@ from orbit_pipelines.building.extraction import (
     extract,
     read_extraction,
 )
+from orbit_pipelines.building.failure_notes import failure_note
 from orbit_pipelines.building.forgotten import log_forgotten, without_forgotten
 from orbit_pipelines.building.hashing import key_fingerprint, load_hash_key
 from orbit_pipelines.building.installation import require_hash_key
@@ -160,7 +161,7 @@ class BuildRun:
                 self.workspace.finish("build", {"build_id": build_id})
         except BaseException as error:
             with suppress(psycopg.OperationalError):
-                end_build(self.connection, build_id, "failed", _failure_note(error))
+                end_build(self.connection, build_id, "failed", failure_note(type(error).__name__, str(error)))
             raise
         return build_id
 
@@ -334,7 +335,7 @@ class BuildRun:
         """
         status, note = "unpublished", "the run did not include diff_apply, so nothing was published"
         if error is not None:
-            status, note = "failed", _failure_note(error)
+            status, note = "failed", failure_note(type(error).__name__, str(error))
         is_closed = error is None and self.published is not None
         try:
             if self._build_id is not None and not is_closed:
@@ -342,10 +343,6 @@ class BuildRun:
                     end_build(self.connection, self._build_id, status, note)
         finally:
             self.workspace.remove()
-
-
-def _failure_note(error: BaseException) -> str:
-    return f"{type(error).__name__}: see the Dagster run"
 
 
 def build(run: BuildRun) -> Published:

@@ -230,6 +230,8 @@ def _status_lines(
 
 
 def _memory_lines(memory: "MemoryStatus") -> list[str]:
+    from orbit_pipelines.building.failure_notes import has_advice
+
     lines = [f"memory      {memory.accounts:,} accounts, {memory.pairs:,} pairs, {memory.chunks:,} chunks"]
     last = memory.last_build
     lines.append("last build  none yet. Run: orbit build" if last is None else f"last build  {_described(last)}")
@@ -252,7 +254,9 @@ def _memory_lines(memory: "MemoryStatus") -> list[str]:
             lines.append("            Its process is gone; the next build cleans up after it. Run: orbit build")
         else:
             run = f"Dagster run {build.dagster_run_id} has the trace. " if build.dagster_run_id else ""
-            lines.append(f"            {run}What was published before is in force. Run: orbit build")
+            # Where the note says what to do, a plain next build would only fail again.
+            then = "" if build.status == "failed" and has_advice(build.note) else " Run: orbit build"
+            lines.append(f"            {run}What was published before is in force.{then}")
     if len(memory.troubles) > TROUBLES_SHOWN:
         lines.append(f"            … and {len(memory.troubles) - TROUBLES_SHOWN:,} earlier ones: orbit status --json")
     lines += [

@@ -208,7 +208,7 @@ def test_a_failing_embedder_fails_the_run_and_the_build_and_publishes_nothing(
     result = runs.job()
 
     assert not result.success
-    assert runs.builds() == [("failed", "EmbeddingFailed: see the Dagster run")]
+    assert runs.builds() == [("failed", "EmbeddingFailed: The endpoint answers no more. Start it again.")]
     assert runs.world.contents() == {}
     assert runs.leftovers() == []
 
@@ -252,6 +252,10 @@ def test_a_failing_blocking_check_fails_the_build_and_keeps_memory_as_it_was(run
     assert not result.success
     assert [each.check_name for each in result.get_asset_check_evaluations()] == ["chat_history_meets_its_contract"]
     assert "pairing" not in materialized(result)
-    assert runs.builds() == [("failed", "a blocking check failed: see the Dagster run")]
+    [(status, note)] = runs.builds()
+    assert (status, note and note.partition(")")[0]) == (
+        "failed",
+        "a blocking check failed (extraction: chat_history_meets_its_contract",
+    )
     assert runs.world.contents() == {}
     assert runs.leftovers() == []

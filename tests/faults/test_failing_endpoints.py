@@ -158,7 +158,7 @@ def test_an_endpoint_that(remote: World, endpoint: Endpoint, fault: str, good: i
     assert remote.sql("select count(*) from memory.embedding_cache") == [(kept,)]
     assert memory_of(remote) == before
     [trouble] = status_of(remote).troubles
-    assert (trouble.status, trouble.note) == ("failed", "EmbeddingFailed: see the Dagster run")
+    assert (trouble.status, trouble.note) == ("failed", f"EmbeddingFailed: {failed.value}")
     assert not list(remote.settings.workspaces.iterdir())
 
     asked = len(endpoint.asked)

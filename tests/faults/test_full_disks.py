@@ -43,7 +43,7 @@ def fails_for_space(world: World, run: BuildRun, where: str) -> bool:
     assert memory_of(world) == before
     assert [path.name for path in world.settings.workspaces.iterdir()] == []
     [*_, status] = world.sql("select status, note from memory.build order by build_id")
-    assert status == ("failed", "OutOfSpace: see the Dagster run")
+    assert status == ("failed", f"OutOfSpace: {said}")
     assert status_of(world).is_behind
     return True
 
@@ -78,7 +78,11 @@ def test_a_file_that_may_not_grow_is_a_full_disk_too(history: World, tally: Tall
         assert "OutOfSpace: No space left for the build's files" in child.said()
         assert memory_of(history) == before
         assert [path.name for path in history.settings.workspaces.iterdir()] == []
-    assert [build.note for build in status_of(history).troubles] == ["OutOfSpace: see the Dagster run"] * len(sizes)
+    notes = [build.note or "" for build in status_of(history).troubles]
+    assert [note.partition(" in /")[0] for note in notes] == ["OutOfSpace: No space left for the build's files"] * len(
+        sizes
+    )
+    assert all("Free some, or set ORBIT_HOME to another disk, and run the build again" in note for note in notes)
     assert_put_right(history)
     tally("files that may not grow (RLIMIT_FSIZE)", len(sizes))
 

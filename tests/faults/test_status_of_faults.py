@@ -1,6 +1,6 @@
 """What `orbit status` says after a fault: what happened, that memory stands, and what to do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 from orbit_pipelines.building.run import build
 from orbit_pipelines.cli.app import app
+from orbit_pipelines.embedders.fake import FakeEmbedder
+from orbit_pipelines.embedders.protocol import Vectors
 from orbit_pipelines.errors import EmbeddingFailed
 from orbit_pipelines.settings import load_settings
 from tests.faults.faulty import Child, Orders, change
@@ -62,5 +64,24 @@ def test_a_failed_build_is_told_with_what_to_do(installed: World) -> None:
     run.connection.close()
     told = status()
     assert "trouble     2 (incremental), failed " in told
-    assert "(EmbeddingFailed: see the Dagster run)" in told
+    assert "(EmbeddingFailed: The endpoint answers no more. Start it again.)" in told
+    assert "What was published before is in force.\n" in told
+
+
+def test_a_build_that_failed_by_an_unknown_fault_is_told_without_its_words(installed: World) -> None:
+    run = installed.run()
+    run.embedder = BrokenEmbedder()
+    with pytest.raises(ZeroDivisionError):
+        build(run)
+    run.connection.close()
+    told = status()
+    assert "(ZeroDivisionError: see the Dagster run)" in told
     assert "What was published before is in force. Run: orbit build" in told
+
+
+class BrokenEmbedder(FakeEmbedder):
+    """Fails by a fault that quotes what it was given."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Fail."""
+        raise ZeroDivisionError(texts)
