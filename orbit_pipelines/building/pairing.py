@@ -87,10 +87,18 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
         messages: ``MESSAGES`` rows sorted by session; runs must be whole. Roles other than user and assistant break
             nothing and are ignored.
     """
+    # Most histories have no branches that were left, and asking costs as much as all the rest.
+    has_left = not messages["is_active"].all()
     numbered = cut_recalled_blocks(messages).lazy().with_columns(pl.struct(_SESSION).rle_id().alias("session_no"))
     asked = numbered.filter(pl.col("role") == "user")
     has_words = pl.col("content").str.contains(r"\S")
     is_said = pl.col("is_active") & has_words
+    of_left_branches = [
+        # What answered a message on the branch that both left.
+        pl.col("content").filter(has_words).str.join("\n\n").alias("left_reply_text"),
+        pl.col("message_id").filter(has_words).alias("left_reply_ids"),
+        pl.col("message_id").filter(~pl.col("is_active")).alias("former_reply_ids"),
+    ]
     answering = (
         numbered.filter((pl.col("role") == "assistant") & pl.col("answers").is_not_null())
         .sort("session_no", "answers", "position", "message_id")
@@ -98,10 +106,7 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("content").filter(is_said).str.join("\n\n").alias("reply_text"),
             pl.col("message_id").filter(is_said).alias("reply_message_ids"),
-            # What answered a message on the branch that both left.
-            pl.col("content").filter(has_words).str.join("\n\n").alias("left_reply_text"),
-            pl.col("message_id").filter(has_words).alias("left_reply_ids"),
-            pl.col("message_id").filter(~pl.col("is_active")).alias("former_reply_ids"),
+            *(of_left_branches if has_left else []),
             pl.col("message_id").alias("known_reply_ids"),
             pl.col("is_content_changed").any().alias("is_reply_changed"),
             (pl.col("is_recalled") & pl.col("is_active")).any().alias("has_recalled_reply"),
@@ -111,8 +116,12 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
         (pl.col("not_remembered") & pl.col("is_active")).any().alias("is_run_excluded")
     )
     no_ids = pl.lit([], dtype=pl.List(pl.String))
-    reply_ids = pl.when("is_active").then("reply_message_ids").otherwise("left_reply_ids").fill_null(no_ids)
-    reply_text = pl.when("is_active").then("reply_text").otherwise("left_reply_text")
+    reply_ids, reply_text, former_ids = pl.col("reply_message_ids"), pl.col("reply_text"), no_ids
+    if has_left:
+        reply_ids = pl.when("is_active").then(reply_ids).otherwise("left_reply_ids")
+        reply_text = pl.when("is_active").then(reply_text).otherwise("left_reply_text")
+        former_ids = pl.col("former_reply_ids").fill_null(no_ids)
+    reply_ids = reply_ids.fill_null(no_ids)
     return (
         asked.join(answering, on=("session_no", "pair_index"), how="left", maintain_order="left")
         .join(run_flags, on=("session_no", "run_index"), how="left", maintain_order="left")
@@ -129,7 +138,7 @@ def pair_messages(messages: pl.DataFrame) -> pl.DataFrame:
             author_class().alias("own_class"),
             pl.when(reply_ids.list.len() > 0).then(reply_text).alias("reply_text"),
             reply_ids.alias("reply_message_ids"),
-            pl.col("former_reply_ids").fill_null(no_ids),
+            former_ids.alias("former_reply_ids"),
             pl.col("known_reply_ids").fill_null(no_ids),
             "session_kind",
             "sent_at",
