@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from orbit_pipelines.embedders.fake import FakeEmbedder
 from orbit_pipelines.model import Store
 from tests.worlds import World
 
@@ -78,6 +79,21 @@ def test_unused_vectors_are_looked_for_also_when_nothing_leaves(world: World) ->
     world.say(me, "t", "And jam.")
     world.build()
     assert cached_texts(world) == 1
+
+
+def test_vectors_of_a_former_model_have_their_days_though_their_texts_stay(world: World) -> None:
+    me = world.account("me")
+    world.say(me, "s", "I like tea.")
+    world.build()
+    world.embedder = FakeEmbedder(dimensions=4)
+    world.build()
+    assert cached_texts(world) == 2, "the model may come back"
+    world.sql("update memory.embedding_cache set used_at = now() - interval '91 days'")
+    world.sql("update memory.installation set cache_tended_at = now() - interval '2 days'")
+    world.say(me, "t", "And jam.")
+    world.build()
+    assert world.sql("select distinct model from memory.embedding_cache") == [(world.embedder.fingerprint,)]
+    assert cached_texts(world) == 2
 
 
 def excluded(world: World) -> None:
