@@ -176,12 +176,13 @@ def _write_frames(
     on_progress: Callable[[int], None],
 ) -> dict[str, int]:
     counts = {"messages": 0, "records": 0, "unanswering_replies": 0}
+    remade = connection.execute(statement("find_remade_accounts"), parameters).fetchall()
     decided = read_admissions(connection, parameters)
     stage_admissions(workspace, decided)
     batches = read_batches(
         connection,
         statement("extract_messages"),
-        {**parameters, **kept_out_of(decided)},
+        {**parameters, **kept_out_of(decided), "remade_users": [user_id for (user_id,) in remade]},
         MESSAGES,
         batch_rows=batch_messages,
         whole=SESSION_KEY,

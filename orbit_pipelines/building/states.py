@@ -106,6 +106,7 @@ def judge_records(
         **Extent(is_everything=False, whole_users=(user_id,)).arrays(),
         "is_everything": False,
         "with_kept_out": True,
+        "remade_users": [],
         "mark_users": [],
         "mark_snapshots": [],
         "bucket_snapshot": since,

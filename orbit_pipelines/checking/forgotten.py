@@ -99,6 +99,7 @@ def _remade_hashes(
         **Extent(is_everything=False, sessions=sessions).arrays(),
         "is_everything": False,
         "with_kept_out": True,
+        "remade_users": [],
         **kept_out_of(NOTHING_DECIDED),
         "mark_users": [],
         "mark_snapshots": [],

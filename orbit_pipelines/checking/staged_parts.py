@@ -82,6 +82,7 @@ def make_parts(connection: psycopg.Connection[Any], settings: Settings) -> Itera
         **Extent(is_everything=True).arrays(),
         "is_everything": True,
         "with_kept_out": False,
+        "remade_users": [],
         "mark_users": [],
         "mark_snapshots": [],
         "bucket_snapshot": None,

@@ -118,6 +118,7 @@ def _messages(connection: psycopg.Connection[Any], selection: Selection) -> pl.D
             **_NOTHING,
             "is_everything": False,
             "with_kept_out": True,
+            "remade_users": [],
             **kept_out_of(NOTHING_DECIDED),
             "whole_users": _whole_users(selection),
             "session_user_id": [user_id for user_id, _ in sessions],

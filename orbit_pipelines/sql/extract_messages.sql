@@ -13,13 +13,6 @@ with sessions as (
         as kept_out (user_id, agent_id, session_id, admitted_below)
 ), mark as (
     select * from unnest(%(mark_users)s::text[], %(mark_snapshots)s::pg_snapshot[]) as mark (user_id, snapshot)
-), remade as materialized (
-    -- Accounts that went, whether they are here again or not.
-    select deletion.user_id
-      from orbitpilot.deletion as deletion
-      left join mark on mark.user_id = deletion.user_id
-     where deletion.kind = 'account'
-       and not pg_visible_in_snapshot(deletion.changed_xid, coalesce(mark.snapshot, %(bucket_snapshot)s::pg_snapshot))
 ), live as (
     select message.* from orbitpilot.message as message
      where %(is_everything)s or message.user_id = any(%(whole_users)s)
@@ -65,7 +58,7 @@ with sessions as (
 select turns.user_id, turns.agent_id, turns.session_id, turns.message_id, turns.position, turns.is_active,
        case
            when not turns.is_gone then null
-           when account.user_id is null or turns.user_id in (select user_id from remade) then 'account_deleted'
+           when account.user_id is null or turns.user_id = any(%(remade_users)s) then 'account_deleted'
            when session.session_id is null then 'session_deleted'
            else 'message_deleted'
        end as absence,

@@ -169,4 +169,4 @@ def test_it_takes_as_many_queries_as_the_manual_says(world: World, acting: Actin
         queries = counted_queries(app)
         memory_status(app, "ann")
 
-    assert len(queries) == 14
+    assert len(queries) == 15
