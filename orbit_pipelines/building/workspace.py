@@ -105,7 +105,7 @@ class Workspace:
         mark, rows = self._written.get(path, (None, None))
         if rows is not None and _mark_of(path) == mark:
             return rows if columns is None else rows.select(columns)
-        return pl.read_parquet(path, columns=columns)
+        return _read(path, columns)
 
     def _keep(self, path: Path, mark: _Mark, rows: pl.DataFrame) -> None:
         self._written.pop(path, None)
@@ -178,7 +178,7 @@ class Workspace:
             for path in self._files_with_text():
                 if _holds(path, stores):
                     fresh = path.with_suffix(".without")
-                    _write(_without(pl.read_parquet(path), stores), fresh)
+                    _write(_without(_read(path), stores), fresh)
                     os.replace(fresh, path)
                     replaced.append(f"{path.parent.name}/{path.stem}")
         return replaced
@@ -240,6 +240,17 @@ def _write(rows: pl.DataFrame, path: Path) -> None:
     rows.lazy().sink_parquet(path, compression="uncompressed", statistics=False, engine="in-memory")
 
 
+def _read(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    """Read a file that a build or a forget may replace just then: again, where it is another one than it was before."""
+    while True:
+        mark = _mark_of(path)
+        try:
+            return pl.read_parquet(path, columns=columns)
+        except pl.exceptions.PolarsError:
+            if _mark_of(path) == mark:
+                raise
+
+
 def _mark_of(path: Path) -> _Mark:
     found = path.stat()
     return found.st_ino, found.st_mtime_ns, found.st_size
@@ -247,7 +258,7 @@ def _mark_of(path: Path) -> _Mark:
 
 def _holds(path: Path, stores: frozenset[Store]) -> bool:
     try:
-        held = pl.read_parquet(path, columns=["user_id", "agent_id"]).unique().iter_rows()
+        held = _read(path, ["user_id", "agent_id"]).unique().iter_rows()
     except pl.exceptions.PolarsError as error:
         advice = "Remove its folder when no build works there; what a dead build left, the next build removes."
         raise UnreadableFile(path, error, advice) from error

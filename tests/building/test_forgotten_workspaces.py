@@ -88,6 +88,28 @@ def test_forgets_and_writers_at_once_leave_nothing_of_the_store(workspace: Works
     assert len(workspace.parts_with(frozenset({YOU}))) == 40
 
 
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(workspace: Workspace) -> None:
+    many = pl.concat([ROWS] * 500)
+    is_over = threading.Event()
+    workspace.write("pairs", "m0", ROWS)
+
+    def write() -> None:
+        while not is_over.is_set():
+            workspace.write("pairs", "m0", many)
+            workspace.write("pairs", "m0", ROWS)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(300):
+            elsewhere = Workspace(workspace.root)
+            assert elsewhere.read("pairs", "m0").height in (ROWS.height, many.height)
+            assert elsewhere.parts_with(frozenset({ME})) == ["pairs/m0"]
+    finally:
+        is_over.set()
+        writer.join()
+
+
 def test_a_folder_that_is_gone_is_no_fault(workspace: Workspace) -> None:
     workspace.remove()
     assert workspace.forget(frozenset({ME})) == []
