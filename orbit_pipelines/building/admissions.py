@@ -42,7 +42,7 @@ def read_admissions(connection: psycopg.Connection[Any], parameters: dict[str, A
         connection: in the transaction that reads the extent.
         parameters: those of the extent.
     """
-    # Most installations have no rules, and planning the question takes longer than anything else of a small build.
+    # Most installations have no rules, and planning the question takes longer than answering it.
     asked = connection.execute(
         "select exists (select from memory.admission_rule) or exists (select from memory.session_admission)"
     ).fetchone()

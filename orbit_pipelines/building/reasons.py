@@ -46,8 +46,8 @@ def explain(diff: ChunkDiff, records: pl.DataFrame, stored: pl.DataFrame, histor
         diff: as ``diff_chunks`` returns it.
         records: judged records of the extent (see ``verdicts.judge``), texts not needed.
         stored: the stored rows the diff was taken from.
-        history: ``HISTORY``, one row for every source in ``diff.removed`` or ``diff.inserted``; sources that were
-            never covered may be missing.
+        history: ``HISTORY``, one row for every source in ``diff.inserted``, and for those in ``diff.removed`` that no
+            verdict of ``records`` speaks of; empty where memory has no lineage yet.
     """
     updated = diff.updated.with_columns(_lit(Reason.METADATA_CHANGED).alias("reason"))
     if stored.is_empty() and history.is_empty():
