@@ -13,7 +13,7 @@ import polars as pl
 import psycopg
 from pydantic import TypeAdapter
 
-from orbit_pipelines.building.admissions import kept_out_of, read_admissions, stage_admissions
+from orbit_pipelines.building.admissions import NOTHING_DECIDED, kept_out_of, read_admissions, stage_admissions
 from orbit_pipelines.building.other_records import STORED_RECORDS
 from orbit_pipelines.building.pairing import MESSAGES, unanswering_replies
 from orbit_pipelines.building.recipe import Recipe
@@ -155,6 +155,28 @@ def read_extent(workspace: Workspace, extraction: Extraction) -> Extent:
 def cluster_is_current(watermarks: Watermarks, cluster: Any) -> bool:
     """Whether the bucket's snapshot means anything in this database."""
     return watermarks.bucket is not None and watermarks.bucket.cluster == cluster
+
+
+def as_it_is_now(extent: Extent, *, with_kept_out: bool, since: str | None = None) -> dict[str, Any]:
+    """Return the parameters of the statements that extract, for whoever looks at an extent outside a build.
+
+    What admission rules decide is not in them: see ``admissions.kept_out_of``.
+
+    Args:
+        extent: what to look at.
+        with_kept_out: whether texts that admission rules keep out are wanted too.
+        since: the snapshot that ``is_content_changed`` compares with; without one it is null.
+    """
+    return {
+        **extent.arrays(),
+        **kept_out_of(NOTHING_DECIDED),
+        "is_everything": extent.is_everything,
+        "with_kept_out": with_kept_out,
+        "remade_users": [],
+        "mark_users": [],
+        "mark_snapshots": [],
+        "bucket_snapshot": since,
+    }
 
 
 def _parameters(extent: Extent, watermarks: Watermarks, is_bucket_valid: bool) -> dict[str, Any]:

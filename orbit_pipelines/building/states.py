@@ -12,7 +12,7 @@ import psycopg
 
 from orbit_pipelines.building.admissions import kept_out_of, read_admissions
 from orbit_pipelines.building.diff import SOURCE
-from orbit_pipelines.building.extraction import QUARANTINED
+from orbit_pipelines.building.extraction import QUARANTINED, as_it_is_now
 from orbit_pipelines.building.other_records import STORED_RECORDS, shape_records
 from orbit_pipelines.building.pairing import MESSAGES, pair_messages
 from orbit_pipelines.building.reasons import reason_of_return
@@ -102,17 +102,9 @@ def judge_records(
         schema={"user_id": pl.String, "source_key": pl.String, "source_reason": pl.String},
         orient="row",
     )
-    parameters = {
-        **Extent(is_everything=False, whole_users=(user_id,)).arrays(),
-        "is_everything": False,
-        "with_kept_out": True,
-        "remade_users": [],
-        "mark_users": [],
-        "mark_snapshots": [],
-        "bucket_snapshot": since,
-    }
-    kept_out = kept_out_of(read_admissions(connection, parameters))
-    messages = read_frame(connection, statement("extract_messages"), {**parameters, **kept_out}, MESSAGES)
+    parameters = as_it_is_now(Extent(is_everything=False, whole_users=(user_id,)), with_kept_out=True, since=since)
+    parameters |= kept_out_of(read_admissions(connection, parameters))
+    messages = read_frame(connection, statement("extract_messages"), parameters, MESSAGES)
     records = read_frame(connection, statement("extract_records"), parameters, STORED_RECORDS)
     quarantined = read_frame(connection, statement("find_broken_sessions"), parameters, QUARANTINED)
     return judge(pl.concat([pair_messages(messages), shape_records(records)]), sources, quarantined)

@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 import psycopg
 
-from orbit_pipelines.building.admissions import NOTHING_DECIDED, kept_out_of
 from orbit_pipelines.building.chunking import ChunkerSettings
 from orbit_pipelines.building.chunks import make_chunks
+from orbit_pipelines.building.extraction import as_it_is_now
 from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.building.pairing import MESSAGES, pair_messages
 from orbit_pipelines.building.scope import SESSION_KEY, Extent
@@ -95,16 +95,7 @@ def _find_cached(
 def _remade_hashes(
     connection: psycopg.Connection[Any], settings: Settings, sessions: pl.DataFrame
 ) -> Iterator[pl.DataFrame]:
-    parameters = {
-        **Extent(is_everything=False, sessions=sessions).arrays(),
-        "is_everything": False,
-        "with_kept_out": True,
-        "remade_users": [],
-        **kept_out_of(NOTHING_DECIDED),
-        "mark_users": [],
-        "mark_snapshots": [],
-        "bucket_snapshot": None,
-    }
+    parameters = as_it_is_now(Extent(is_everything=False, sessions=sessions), with_kept_out=True)
     chunker, key = ChunkerSettings(max_characters=settings.chunk_characters), load_hash_key(settings)
     for batch in read_batches(
         connection,

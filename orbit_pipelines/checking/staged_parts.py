@@ -14,7 +14,7 @@ import psycopg
 from orbit_pipelines.building.admissions import kept_out_of, read_admissions
 from orbit_pipelines.building.chunking import ChunkerSettings
 from orbit_pipelines.building.chunks import CHUNKS, CONTENT, make_chunks
-from orbit_pipelines.building.extraction import QUARANTINED, SOURCES
+from orbit_pipelines.building.extraction import QUARANTINED, SOURCES, as_it_is_now
 from orbit_pipelines.building.hashing import key_fingerprint, load_hash_key
 from orbit_pipelines.building.installation import require_hash_key
 from orbit_pipelines.building.other_records import STORED_RECORDS, shape_records
@@ -78,15 +78,7 @@ def make_parts(connection: psycopg.Connection[Any], settings: Settings) -> Itera
     key = load_hash_key(settings)
     require_hash_key(connection, key_fingerprint(key))
     chunker = ChunkerSettings(max_characters=settings.chunk_characters)
-    everything = {
-        **Extent(is_everything=True).arrays(),
-        "is_everything": True,
-        "with_kept_out": False,
-        "remade_users": [],
-        "mark_users": [],
-        "mark_snapshots": [],
-        "bucket_snapshot": None,
-    }
+    everything = as_it_is_now(Extent(is_everything=True), with_kept_out=False)
     everything |= kept_out_of(read_admissions(connection, everything))
     sources = _sources(connection)
     quarantined = read_frame(connection, statement("find_broken_sessions"), everything, QUARANTINED)

@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 import psycopg
 
-from orbit_pipelines.building.admissions import NOTHING_DECIDED, kept_out_of
 from orbit_pipelines.building.chunking import ChunkerSettings
 from orbit_pipelines.building.chunks import CHUNKS, make_chunks
+from orbit_pipelines.building.extraction import as_it_is_now
 from orbit_pipelines.building.hashing import load_hash_key
 from orbit_pipelines.building.other_records import STORED_RECORDS, shape_records
 from orbit_pipelines.building.pairing import MESSAGES, pair_messages
+from orbit_pipelines.building.scope import Extent
 from orbit_pipelines.building.verdicts import JUDGED
 from orbit_pipelines.database.frames import read_frame
 from orbit_pipelines.database.statements import statement
@@ -115,11 +116,7 @@ def _messages(connection: psycopg.Connection[Any], selection: Selection) -> pl.D
         connection,
         statement("extract_messages"),
         {
-            **_NOTHING,
-            "is_everything": False,
-            "with_kept_out": True,
-            "remade_users": [],
-            **kept_out_of(NOTHING_DECIDED),
+            **as_it_is_now(Extent(is_everything=False), with_kept_out=True),
             "whole_users": _whole_users(selection),
             "session_user_id": [user_id for user_id, _ in sessions],
             "session_agent_id": [session.agent_id for _, session in sessions],
@@ -135,8 +132,7 @@ def _records(connection: psycopg.Connection[Any], selection: Selection) -> pl.Da
         connection,
         statement("extract_records"),
         {
-            **_NOTHING,
-            "is_everything": False,
+            **as_it_is_now(Extent(is_everything=False), with_kept_out=True),
             "whole_users": _whole_users(selection),
             "record_user_id": [user_id for user_id, _ in records],
             "record_agent_id": [record.agent_id for _, record in records],
@@ -149,14 +145,3 @@ def _records(connection: psycopg.Connection[Any], selection: Selection) -> pl.Da
 
 def _whole_users(selection: Selection) -> list[str]:
     return [each.user_id for each in selection.by_name if each.account]
-
-
-_NOTHING: dict[str, Any] = {
-    **{f"session_{name}": [] for name in ("user_id", "agent_id", "session_id")},
-    **{f"run_{name}": [] for name in ("user_id", "agent_id", "session_id", "run_index")},
-    **{f"record_{name}": [] for name in ("user_id", "agent_id", "source_key", "source_id")},
-    "mark_users": [],
-    "mark_snapshots": [],
-    "bucket_snapshot": None,
-}
-"""An extent of nothing, as parameters of the extraction's statements."""
